@@ -32,9 +32,8 @@ local MOST_BUILDERS = 7                 -- by default
 -- Processes ---------------------------------------------------------------------------
 
 local function unwatch(self, slot)
-  if slot.process then self.loop:unwatch(slot.process) end
-  if slot.timer then self.loop:drop(slot.timer) end
-  slot.timer = nil
+  self.loop:unwatch(slot.process)
+  self.loop:drop(slot.timer)
 end
 
 -- Ends a slot's process. An idle one is asked to: it removes its scratch folders.
@@ -122,17 +121,22 @@ local function put_back(self, job)
   wake(self)
 end
 
--- The first job in the queue that no builder has in hand. One that this slot lost goes to
--- another, if there is one.
-local function next_job(self, slot)
+-- The first job in the queue that fits, and its place; who, of waiting, waits until there is one.
+local function next_job(self, slot, who, fits)
   while true do
-    local job, i = lists.find(self.queue, function(j)
-      return not j.building and (j.lost_by ~= slot or #self.slots == 1)
-    end)
-    if job then return table.remove(self.queue, i) end
+    local job, i = lists.find(self.queue, fits)
+    if job then return job, i end
     set_state(slot, "idle")
-    self.waiting.judges:await()
+    self.waiting[who]:await()
   end
+end
+
+-- A job that no builder has in hand. One that this slot lost goes to another, if there is one.
+local function take_job(self, slot)
+  local _, i = next_job(self, slot, "judges", function(job)
+    return not job.building and (job.lost_by ~= slot or #self.slots == 1)
+  end)
+  return table.remove(self.queue, i)
 end
 
 -- The end of it all: whoever waits is told. how.raise is raised, how.lost told.
@@ -154,11 +158,6 @@ local function refused(self, slot, reply)
   if reply.config then text = select(2, pcall(schema.raise, "%s", text)) end
   fail(self, { raise = text })
   return true
-end
-
-local function deliver(job, evaluation)
-  evaluation.died = job.died            -- the worker that had it before
-  job.promise:resolve(evaluation)
 end
 
 -- The life of a slot ------------------------------------------------------------------
@@ -206,8 +205,8 @@ local function recover(self, slot, job, why)
     job.died, job.lost_by = reason, far and slot or nil
     put_back(self, job)
   else
-    deliver(job, { verdict = died and "crashed" or "timeout", reason = reason, shapes = {},
-                   screened = false, seconds = { total = 0 } })
+    job.promise:resolve { verdict = died and "crashed" or "timeout", reason = reason, shapes = {},
+                          screened = false, seconds = { total = 0 } }
   end
 end
 
@@ -228,12 +227,12 @@ local function judge(self, slot, job)
   local evaluation = reply and reply.evaluation
   if type(evaluation) ~= "table" and why ~= "unsent" then return recover(self, slot, job, why) end
   if evaluation and not evaluation.lost then
-    deliver(job, evaluation)
+    job.promise:resolve(evaluation)
     return true
   end
   stop(self, slot)
   if evaluation and (evaluation.verdict == "timeout" or job.died) then
-    return deliver(job, evaluation)
+    return job.promise:resolve(evaluation)
   end
   job.died = job.died or evaluation and tostring(evaluation.reason)
   put_back(self, job)
@@ -242,7 +241,7 @@ end
 local function serve(self, slot)
   while slot.state ~= "lost" and open(self, slot) do
     wake(self)                          -- builders, which know the machine now
-    repeat until not judge(self, slot, next_job(self, slot))
+    repeat until not judge(self, slot, take_job(self, slot))
   end
 end
 
@@ -252,20 +251,16 @@ end
 -- wrong with a source its worker finds out again.
 local function build_ahead(self, slot)
   while true do
-    local target = self.machine and self.machine.target or ""
-    local job = target ~= "" and lists.find(self.queue, function(j) return j.building == nil end)
-    if job then
-      job.building = true
-      slot.process = slot.process or try_spawn(slot)
-      local reply = slot.process and ask(self, slot, "busy", build_timeout_ns,
-        { op = "build", source = job.source, target = target })
-      if not reply then stop(self, slot) end
-      job.building = false
-      wake(self)
-    else
-      set_state(slot, "idle")
-      self.waiting.builders:await()
-    end
+    local job = next_job(self, slot, "builders", function(j)
+      return self.machine and self.machine.target ~= "" and j.building == nil
+    end)
+    job.building = true
+    slot.process = slot.process or try_spawn(slot)
+    local reply = slot.process and ask(self, slot, "busy", build_timeout_ns,
+      { op = "build", source = job.source, target = self.machine.target })
+    if not reply then stop(self, slot) end
+    job.building = false
+    wake(self)
   end
 end
 
@@ -281,12 +276,11 @@ end
 
 -- Waits in a coroutine of the loop, or turns the loop until then.
 local function await(self, promise)
-  if self.loop:inside() then return promise:await() end
-  while not promise.value do
+  while not promise.value and not self.loop:inside() do
     local _, why, code = self.loop:turn(second_ns)
     if code == "EINTR" and core.system.interrupts() > 0 then return nil, why, code end
   end
-  return table.unpack(promise.value, 1, promise.value.n)
+  return promise:await()
 end
 
 function evaluator.evaluate(self, candidate, options)
@@ -295,7 +289,10 @@ function evaluator.evaluate(self, candidate, options)
   self.queue[#self.queue + 1] = job
   wake(self)
   local evaluation, why, code = await(self, job.promise)
-  if evaluation then return evaluation end
+  if evaluation then
+    evaluation.died = job.died          -- the worker that had it before
+    return evaluation
+  end
   if not code then check(self, "the worker is lost: ") end
   loop.remove(self.queue, job)
   return nil, why, code
