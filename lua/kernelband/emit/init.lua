@@ -39,11 +39,7 @@ local function fill(name, values, put)
     local lua = emit.piece(name):gsub("([^\n]*)(\n)", statement)
     compiled[name] = assert(load("local _ENV, put, hole = ...\n" .. lua, "=" .. name, "t"))
   end
-  compiled[name](setmetatable({}, { __index = function(_, key)
-    local v = values and values[key]
-    if v == nil then return _G[key] end
-    return v
-  end }), put, hole)
+  compiled[name](setmetatable(lists.with(values or {}), { __index = _G }), put, hole)
 end
 
 -- Lines of C, indented by the braces they open and close, at most 80 wide: a
@@ -217,16 +213,16 @@ function emit.buffer(w, name, floats, known)
 end
 
 local intrinsics = {
-  [4] = { "__SSE2__", "_mm_stream_ps", "__m128" },
-  [8] = { "__AVX__", "_mm256_stream_ps", "__m256" },
-  [16] = { "__AVX512F__", "_mm512_stream_ps", "__m512" },
+  [1] = {},
+  [4] = { machine = "__SSE2__", call = "_mm_stream_ps", type = "__m128" },
+  [8] = { machine = "__AVX__", call = "_mm256_stream_ps", type = "__m256" },
+  [16] = { machine = "__AVX512F__", call = "_mm512_stream_ps", type = "__m512" },
 }
 
 -- put(to, from): a vector of 1, 4, 8 or 16 floats. Vectors go by address, so that
 -- a machine without such registers has no calling convention to warn about.
 function emit.put(w, vector)
-  local machine, call, type = table.unpack(intrinsics[vector] or {})
-  w.fill("c.put", { vector = vector, machine = machine, call = call, type = type })
+  w.fill("c.put", lists.with(intrinsics[vector], { vector = vector }))
 end
 
 -- "base", "base + 3", or "base + 2 * stride + 3"; a stride may be a number.

@@ -109,19 +109,14 @@ local function emit_function(w, p, spec, kind, parameters, passes)
 end
 
 -- What passes use: columns, y again, stores; their parts, and the most fields that one has.
-local function needs_of(...)
-  local out = { parts = {}, fields = 0 }
-  for _, passes in ipairs { ... } do
-    for _, pass in ipairs(passes) do
-      local part = pass.part
-      out.columns = out.columns or pass.columns ~= nil
-      out.again = out.again or pass.from == "y"
-      out.stores = out.stores or pass.value ~= nil
-      out.fields = math.max(out.fields, part and #part.none or 0)
-      out.parts[#out.parts + 1] = part
-    end
+local function needs_of(passes)
+  local out = { parts = lists.distinct(lists.collect(passes, "part")), fields = 0 }
+  for _, pass in ipairs(passes) do
+    out.columns = out.columns or pass.columns ~= nil
+    out.again = out.again or pass.from == "y"
+    out.stores = out.stores or pass.value ~= nil
+    out.fields = math.max(out.fields, pass.part and #pass.part.none or 0)
   end
-  out.parts = lists.distinct(out.parts)
   return out
 end
 
@@ -148,7 +143,8 @@ function rows.emit(spec, point)
     spec = lists.with(spec, { params = spec.params .. ", float *__restrict__ partial",
                               args = spec.args .. ", partial", reduces = false })
   end
-  local w, needs, most = emit.writer(), needs_of(passes, looped), limit_of(p)
+  local w, most = emit.writer(), limit_of(p)
+  local needs = needs_of(table.move(looped, 1, #looped, #passes + 1, lists.with(passes)))
   emit.describe(w, spec.parameters, p)
   w.line("")
   needs.stores = needs.stores and not spec.put

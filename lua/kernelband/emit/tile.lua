@@ -13,13 +13,16 @@ function tile.fill(text, values)
   end))
 end
 
+-- A piece of tile.in, filled in.
+local function piece(name, values) return tile.fill(code.piece("tile." .. name), values) end
+
 -- plan: lines without their "// kb: "; pieces: texts with holes. Of both, false ones are
 -- left out.
 function tile.source(parameters, p, plan, pieces, values)
   local w = code.writer()
   code.describe(w, parameters, p)
   local lines = collect(plan, function(line) return line and "// kb: " .. line .. "\n" end)
-  local texts = collect(pieces, function(piece) return piece end)
+  local texts = collect(pieces, function(text) return text end)
   return tile.fill(table.concat(lines), values) .. "\n" .. w.text()
          .. tile.fill(table.concat(texts), values)
 end
@@ -32,17 +35,16 @@ function tile.unrolled(p) return p.unroll > 1 and "#pragma unroll " .. p.unroll 
 -- column where a row takes no more than all threads.
 function tile.walk(values, columns)
   local by_column = values.threads >= columns // values.vector
-  local walk = code.piece(by_column and "tile.walk_column" or "tile.walk_any")
-  values.walk = tile.fill(walk:sub(1, -2), values)
-  values.address = by_column and "" or tile.fill(code.piece "tile.address", values)
+  values.walk = piece(by_column and "walk_column" or "walk_any", values):sub(1, -2)
+  values.address = by_column and "" or piece("address", values)
   values.advance = by_column and "        at += (size_t)STRIDE * n;\n" or ""
 end
 
 -- The loop over the tiles: fetch(step), then the code `multiply`. With stages the next tiles
 -- are on their way meanwhile: commit and wait are the calls of asynchronous copies, or nothing.
 function tile.loop(stages, multiply, commit, wait)
-  return tile.fill(code.piece(stages > 1 and "tile.loop_stages" or "tile.loop_one"),
-                   { multiply = multiply, commit = commit, wait = wait })
+  return piece(stages > 1 and "loop_stages" or "loop_one",
+               { multiply = multiply, commit = commit, wait = wait })
 end
 
 -- commit and wait, set in as in the loop; nothing unless copies are asynchronous.
@@ -52,8 +54,8 @@ end
 
 -- The kernel that zeroes an array of rows x columns.
 function tile.zero(element, out, rows, columns, zero)
-  return tile.fill(code.piece "tile.zero", { element = element, out = out, rows = rows,
-                                             columns = columns, zero = zero })
+  return piece("zero", { element = element, out = out, rows = rows, columns = columns,
+                         zero = zero })
 end
 
 -- How the kernels of products begin, without tiles and with them.
@@ -86,14 +88,14 @@ end
 function tile.block_order(order, group)
   local rows = order == "rows"
   local fast, slow = rows and "across" or "down", rows and "down" or "across"
-  return tile.fill(code.piece(group > 1 and "tile.order_grouped" or "tile.order_plain"),
+  return piece(group > 1 and "order_grouped" or "order_plain",
     { fast = fast, slow = slow, f = rows and "j" or "i", s = rows and "i" or "j", group = group })
 end
 
 -- copy_async(to, from, bytes): from device to shared memory, `size` bytes of
 -- which `bytes` are read and the rest become 0.
 function tile.async(size)
-  return tile.fill(code.piece "tile.async", { size = size, mode = size == 16 and "cg" or "ca" })
+  return piece("async", { size = size, mode = size == 16 and "cg" or "ca" })
 end
 
 -- The type bf16, `vector` of which are a vec of `bytes`.
@@ -101,8 +103,7 @@ tile.bf16, tile.bf16_vector = code.piece "tile.bf16", code.piece "tile.bf16_vect
 
 -- A vec from *at, or zeros unless inside, to element `to` of a tile in shared memory.
 function tile.bf16_copy(async, to, bytes)
-  return tile.fill(code.piece(async and "tile.bf16_async" or "tile.bf16_copy"):sub(1, -2),
-                   { to = to, bytes = bytes })
+  return piece(async and "bf16_async" or "bf16_copy", { to = to, bytes = bytes }):sub(1, -2)
 end
 
 tile.shared_address = code.piece "tile.shared_address"
@@ -116,8 +117,8 @@ tile.matrix = code.piece "tile.matrix"
 function tile.place(name, width, pad, swizzle)
   local chunks = width // 8
   local mask = chunks >= 8 and "row & 7" or chunks == 4 and "row >> 1 & 3" or "row >> 2 & 1"
-  return tile.fill(code.piece(swizzle == 0 and "tile.place_plain" or "tile.place_swizzled"),
-                   { name = name, row = width + pad, mask = mask })
+  return piece(swizzle == 0 and "place_plain" or "place_swizzled",
+               { name = name, row = width + pad, mask = mask })
 end
 
 return tile
