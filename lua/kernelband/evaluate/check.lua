@@ -114,8 +114,8 @@ local function among_nearby(s, room, slot, arg, r, b)
     again = room.buffers:compare(arg, slot, room.expected, near.spread, b)
     if again.bad == 0 or again.max_excess > hopeless then break end
   end
-  if again.bad == 0 and not s.warnings.near then
-    s.warnings.near = true              -- the first is enough
+  if again.bad == 0 and not s.told_of_near then
+    s.told_of_near = true               -- the first is enough
     s.warnings[#s.warnings + 1] = ("%s: %d of %d elements of %s are off by more than sums are "
       .. "rounded by, but by no more than the answer to inputs a few roundings away is"):format(
       room.label, r.bad, r.n, a.name)

@@ -25,9 +25,9 @@
 --   remarks  what the compiler told of its loops (remarks.lua)
 local admission = require "kernelband.evaluate.admission"
 local lists     = require "kernelband.base.lists"
-local finite    = require("kernelband.base.text").finite
 local hot_loop  = require "kernelband.evaluate.hot_loop"
 local remarks   = require "kernelband.evaluate.remarks"
+local text      = require "kernelband.base.text"
 local verdict   = require "kernelband.evaluate.verdict"
 
 local evidence = {}
@@ -109,9 +109,9 @@ end
 -- The functions of a disassembly, each a list of { address, op, operands, raw, target of a jump }.
 -- next: the address behind an instruction where the next one stands there; nothing (-1) follows a
 -- gap.
-local function read_functions(text)
+local function read_functions(listing)
   local functions, code, last = {}, nil, nil
-  for line in text:gmatch "[^\n]+" do
+  for line in listing:gmatch "[^\n]+" do
     local address, op, raw = line:match "^%s*(%x+):%s+(%S+)%s*(.*)$"
     if line:match "^%x+ <.*>:$" then
       code = {}
@@ -130,10 +130,10 @@ local function read_functions(text)
   return functions
 end
 
--- text: what readelf and objdump printed, see kb_object_text.
-function evidence.read_text(text)
-  local functions = read_functions(text)
-  local mix = { at_load = admission.judge(text, functions), whole = #functions > 0,
+-- printed: by readelf and objdump, see kb_object_text.
+function evidence.read_text(printed)
+  local functions = read_functions(printed)
+  local mix = { at_load = admission.judge(printed, functions), whole = #functions > 0,
                 registers = {}, frame_bytes = 0, loops = 0, largest = 0, flops = 0, lanes = 0,
                 operations = 0, fma = 0, widest = 0, memory = 0, stack = 0, vector_memory = 0,
                 load_bytes = 0, unread = most_read }
@@ -144,13 +144,11 @@ end
 -- The mix of an object, or nil where there is no objdump. One that cannot
 -- be shown, or not down to its code, is a mix that admit refuses.
 function evidence.read_object(object)
-  local text, _, code = object:text()
-  if text then
-    local mix = evidence.read_text(text)
-    mix.remarks = object.remarks and remarks.read(object:remarks())
-    return mix
-  end
-  if code ~= "ENODEV" then return evidence.read_text "" end
+  local printed, _, code = object:text()
+  if code == "ENODEV" then return nil end
+  local mix = evidence.read_text(printed or "")
+  mix.remarks = object.remarks and remarks.read(object:remarks())
+  return mix
 end
 
 -- What may not be in a candidate at all: code that runs when it is loaded,
@@ -168,25 +166,16 @@ end
 
 -- Features -----------------------------------------------------------------------
 
-local function count(set)
-  local n = 0
-  for i = 0, 31 do if set[i] then n = n + 1 end end
-  return n
-end
-
 -- What is known of features: { value, kind }, {} of one that is not.
-function evidence.measured(value) return { value, "measured" } end
-function evidence.derived(value) return { value, "derived" } end
+local function measured(value) return { value, "measured" } end
+local function derived(value) return { value, "derived" } end
 
 -- A share, 0..1, or nil.
-function evidence.clip(x) return x and math.max(0, math.min(1, x)) end
+local function clip(x) return x and math.max(0, math.min(1, x)) end
 
-function evidence.ratio(a, b)
-  if a and b and b > 0 then return a / b end
-end
+local function ratio(a, b) return a and b and b > 0 and a / b or nil end
 
-local clip, ratio = evidence.clip, evidence.ratio
-local measured, derived = evidence.measured, evidence.derived
+evidence.measured, evidence.derived, evidence.clip, evidence.ratio = measured, derived, clip, ratio
 
 local lengths = { phi = 9, rho = 6, signature = 5 }
 
@@ -195,7 +184,7 @@ local lengths = { phi = 9, rho = 6, signature = 5 }
 function evidence.of(features)
   local e = { h = {}, h_kind = {} }
   local function known(item)
-    local v = item and finite(item[1])
+    local v = item and text.finite(item[1])
     return v, v and item[2] or "missing"
   end
   for name, n in pairs(lengths) do      -- each writes places of its own
@@ -243,7 +232,7 @@ function evidence.make(s, out, facts)
   local ipc = measured(clip(c and ratio(c.instructions, c.cycles * 4)))
   local hit = c and c.cache_refs > 0 and 1 - c.cache_misses / c.cache_refs
   local loops = mix and mix.flops > 0 and mix or {}     -- what is known of inner loops
-  local registers = derived(mix and count(mix.registers) / 32)
+  local registers = derived(mix and #text.keys(mix.registers) / 32)
   local lanes, traffic = ratio(loops.lanes, loops.flops), ratio(loops.load_bytes, loops.operations)
   local l2 = traffic and traffic * work.flops / (first.time_ns * 1e-9) / s.roofline.l1_bytes_per_s
   local e = evidence.of {

@@ -135,10 +135,8 @@ end
 local function roofs(m, sm, memory)
   local list = {}
   local function roof(name, pct, ideally)
-    local counted = share(pct)
-    local value = counted or ideally
-    list[#list + 1] = value and { name = name, share = value,
-                                  kind = counted and "measured" or "derived" }
+    local known = either(share(pct), ideally)
+    list[#list + 1] = known[1] and { name = name, share = known[1], kind = known[2] }
   end
   roof("DRAM", m.dram_pct, memory)
   roof("L2", m.l2_throughput_pct or m.l2_pct)

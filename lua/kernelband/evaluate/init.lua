@@ -69,9 +69,8 @@ end
 -- at load.
 local function admitted(s, object)
   local mix = evidence.read_object(object)
-  if not mix then
-    s.warnings[1] = "objdump or readelf is missing: nobody looked for code that runs at load"
-  end
+  local unseen = "objdump or readelf is missing: nobody looked for code that runs at load"
+  if not mix then table.insert(s.warnings, unseen) end
   evidence.admit(mix)
   return mix
 end
@@ -96,7 +95,7 @@ local function judge(s, source, options, out)
   if not kernel then refuse_source(s, out, log, code) end
   local object <close> = kernel.object
   s.atomics = rooms.has_atomics(s, source)
-  s.warnings[1] = s.atomics and weakened.by_atomics(s.task) or nil
+  if s.atomics then table.insert(s.warnings, weakened.by_atomics(s.task)) end
   local mix = s.language == "c" and admitted(s, object) or nil
   verdict.ran(s, "admission of the object")
   phase(out, "check", check_all, s, kernel, source)
@@ -123,7 +122,7 @@ function session:evaluate(source, options)
                 tier = self.language == "cuda" and "device-only" or nil }
   options = options or {}
   self.ran, self.drawn, self.again, self.strict = {}, {}, options.inputs, options.strict
-  self.warnings, self.started = {}, false
+  self.warnings, self.told_of_near, self.started = lists.with(self.weakened), false, false
   local done, bad = pcall(verdict.try, judge, self, source, options, out)
   self.device:claim(false)
   local lost = self.device:lost()
@@ -135,10 +134,8 @@ function session:evaluate(source, options)
     out = { verdict = bad.verdict, reason = bad.reason, seconds = out.seconds, log = out.log,
             shapes = {} }
   end
-  out.checks, out.inputs = table.move(self.ran, 1, #self.ran, 1, {}), self.drawn
-  out.weakened = table.move(self.warnings, 1, #self.warnings, #self.weakened + 1,
-                            table.move(self.weakened, 1, #self.weakened, 1, {}))
-  out.lost = lost
+  out.checks, out.inputs, out.lost = lists.distinct(self.ran), self.drawn, lost
+  out.weakened = lists.with(self.warnings)
   out.seconds.total = seconds_since(start)
   return out
 end

@@ -12,7 +12,7 @@
 -- declares `accumulate` in as few. A mutant that applies must be caught on one
 -- shape and draw at least, by the same rules as a candidate: one verdict of a
 -- candidate needs all of them to be right.
-local find    = require("kernelband.base.lists").find
+local lists   = require "kernelband.base.lists"
 local check   = require "kernelband.evaluate.check"
 local inputs  = require "kernelband.evaluate.inputs"
 local schema  = require "kernelband.base.schema"
@@ -21,25 +21,22 @@ local verdict = require "kernelband.evaluate.verdict"
 
 local mutants = {}
 
+local find = lists.find
+
 local kinds = { "zeros", "mean", "copy", "stale", "half", "one", "tail", "swap" }
 
 local most_elements = 1 << 16           -- larger shapes are tried when smaller ones failed
+local turn = { held_out = 1, smoke = 2, timed = 3 }     -- precision is checked on the first
 local coarse = { f16 = { f32 = true, f64 = true },
                  bf16 = { f32 = true, f64 = true, f16 = true, bf16 = true } }
 
--- The small shapes or the others: held-out ones first, where precision is checked.
+-- The small shapes, or those with a large output.
 local function rooms_for(s, small)
-  local out = {}
-  for _, role in ipairs { "held_out", "smoke", "timed" } do
-    for _, room in ipairs(s.rooms) do
-      local most = 0
-      for _, arg in ipairs(room.outputs) do
-        most = math.max(most, select(2, task.dims(s.task.args[arg], room.shape)))
-      end
-      if room.role == role and (most <= most_elements) == small then out[#out + 1] = room end
-    end
-  end
-  return out
+  local some = lists.collect(s.rooms, function(room)
+    local large = find(room.outputs, function(i) return room.arguments[i].count > most_elements end)
+    return (large == nil) == small and room
+  end)
+  return lists.sorted(some, function(room) return turn[room.role] end)
 end
 
 local function must_run(s, room) verdict.of_baseline(s, check.run, s, room, room.baseline) end
