@@ -32,16 +32,15 @@ local function need(code, value, why) return value or refuse(code, "%s", why) en
 
 -- { name =, grid = "(..)", args = { words }, constants = { BLOCK = 1024 }, warps =, stages = }
 local function read(line)
-  local l = { constants = {}, args = {} }
-  l.name = line:match "^([%a_][%w_]*)"
-  l.grid = line:match "%f[%w]grid=(%b())"
+  local l = { name = line:match "^([%a_][%w_]*)", grid = line:match "%f[%w]grid=(%b())",
+              constants = {} }
   local args = line:match "%f[%w]args=(%b())"
   if not l.name or not l.grid or not args or #line > 2048 then
     refuse("EPLAN", "the line must be '# kb: triton NAME grid=(..) args=(..) BLOCK=64 warps=4'")
   end
-  for word in args:sub(2, -2):gmatch "[^,]+" do
-    l.args[#l.args + 1] = word:match "^%s*(.-)%s*$"
-  end
+  l.args = lists.collect(lists.words(args:sub(2, -2), "[^,]+"), function(word)
+    return word:match "^%s*(.-)%s*$"
+  end)
   local rest = line:gsub("%f[%w]grid=%b()", ""):gsub("%f[%w]args=%b()", ""):sub(#l.name + 1)
   for word in rest:gmatch "%S+" do
     local key, value = word:match "^([%a_][%w_]*)=(%-?%d+)$"
@@ -88,8 +87,8 @@ end
 
 -- Triton's kernels take two pointers more, to scratch memory that these have none of.
 local function launch_line(l, k, extra)
-  local args = table.move(l.args, 1, #l.args, 1, {})
-  for _ = 1, extra do args[#args + 1] = "0" end
+  local args = lists.with(l.args)
+  for _ = 1, extra do table.insert(args, "0") end
   return ("// kb: launch %s grid=%s block=(%d) shared=%d args=(%s)"):format(k.name, l.grid,
     32 * k.warps, k.shared, table.concat(args, ", "))
 end
