@@ -175,7 +175,7 @@ local function open(self, slot)
       slot.reopened = false
       self.first, self.machine = self.first or reply.ready, self.machine or reply.machine
       keep_spare(slot)
-      self.opened:resolve(true)
+      self.opened:resolve(self.first)
       return true
     end
     local again = was_spare or self.first and not slot.reopened
@@ -300,12 +300,9 @@ end
 
 -- The baseline's evaluation; waits until the first worker is ready.
 function evaluator.baseline(self)
-  while not self.first do
-    check(self, "")
-    local _, why, code = await(self, self.opened)
-    if code then return nil, why, code end
-  end
-  return self.first
+  local first, why, code = await(self, self.opened)
+  if not first and not code then check(self, "") end
+  return first, why, code
 end
 
 -- What the workers do: a list of { device =, state = "opening" | "idle" | "busy" | "lost",
