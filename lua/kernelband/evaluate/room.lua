@@ -74,14 +74,12 @@ function rooms.load(s, kernel, room, buffers)
   return s.device:load(kernel.object, buffers or room.buffers, launches)
 end
 
-local bytes_of = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
-
 -- Of the arrays of one slot; given: of those whose contents a kernel gets alone.
 local function array_bytes(arguments, given)
   local bytes = 0
   for _, a in ipairs(arguments) do
     local counts = not given or a.mode == "in" or a.mode == "inout"
-    bytes = bytes + (counts and a.count or 0) * bytes_of[a.dtype]
+    bytes = bytes + (counts and a.count or 0) * task.bytes_of[a.dtype]
   end
   return bytes
 end

@@ -22,6 +22,7 @@
 -- kind="arg", as it is; an integer goes by kind="int".
 local collect = require("kernelband.base.lists").collect
 local keys = require "kernelband.base.schema".keys
+local bytes_of = require "kernelband.task".bytes_of
 local text = require "kernelband.base.text"
 
 local plan = {}
@@ -33,9 +34,6 @@ local limits = {
   scratch_bytes = 8 << 30, source_bytes = 4 << 20,
 }
 local too_big = 1 << 53
-
-local bytes_of = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
-local integral = { i8 = true, u8 = true, i32 = true, i64 = true }
 
 -- Refusals travel as errors of this one kind, up to parse and resolve.
 local refusal = {}
@@ -265,23 +263,18 @@ function verbs.scratch(c, out)
   known.as_is[name] = { kind = "scratch", index = #out.scratch }
 end
 
--- The integers of a task by their names: an argument, or {} for a dimension of its shapes.
-local function integers(task)
-  local ints = {}
-  for _, name in ipairs(task.shape_names or {}) do ints[name] = {} end
-  for _, a in ipairs(task.args) do
-    if a.mode == "scalar" and integral[a.dtype] then ints[a.name] = a end
-  end
-  return ints
-end
-
--- What may stand in expressions; and which arguments, scratch buffers among them, go as they are.
+-- What may stand in expressions: the integers of a task by their names, each an argument, or {} for
+-- a dimension of its shapes; and which arguments, scratch buffers among them, go as they are.
 local function known_names(task)
-  local ints, as_is = integers(task), {}
+  local ints, as_is = { sm_count = {} }, {}
+  for _, name in ipairs(task.shape_names or {}) do ints[name] = {} end
   for i, a in ipairs(task.args) do
-    as_is[a.name] = not ints[a.name] and { kind = "arg", index = i } or nil
+    if a.mode == "scalar" and a.dtype:find "^[iu]" then
+      ints[a.name] = a
+    elseif not ints[a.name] then
+      as_is[a.name] = { kind = "arg", index = i }
+    end
   end
-  ints.sm_count = {}
   return { ints = ints, as_is = as_is, listed = table.concat(keys(ints), ", ") }
 end
 
@@ -307,8 +300,9 @@ end
 -- Shapes ---------------------------------------------------------------------
 
 local function environment(task, shape, machine)
-  local env = { sm_count = math.tointeger(machine.sm_count) }
-  for name, a in pairs(integers(task)) do env[name] = math.tointeger(a.value or shape[name]) end
+  local env, ints = {}, known_names(task).ints
+  for name, a in pairs(ints) do env[name] = math.tointeger(a.value or shape[name]) end
+  env.sm_count = env.sm_count or math.tointeger(machine.sm_count)
   return env
 end
 
