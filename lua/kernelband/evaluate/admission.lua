@@ -128,10 +128,9 @@ local function is_harmless(code, start, ask)
       elseif ins.op:find "^j%l+$" and target then
         todo[#todo + 1] = { target, depth }
         if ins.op ~= "jmp" then todo[#todo + 1] = { ins.next, depth } end
-      elseif ins.op:find "^callq?$" and target and target == ask then
-        todo[#todo + 1] = { ins.next, depth }
       else
-        local change = stack_change(ins.op, ins.operands)
+        local asks = ins.op:find "^callq?$" and target and target == ask
+        local change = asks and 0 or stack_change(ins.op, ins.operands)
         if not change then return false end
         todo[#todo + 1] = { ins.next, depth + change }
       end

@@ -67,14 +67,17 @@ end
 local most_read = 200000
 
 local function add_loop(mix, code, loop)
-  local flops, i, seen = 0, loop.at, {}
+  local flops, cost, i, seen = 0, 0, loop.at, {}
   while i >= 1 and code[i].address >= loop.first and mix.unread > 0 do
     mix.unread = mix.unread - 1
     local c = classify(code[i].op, code[i].operands)
     seen[#seen + 1], flops = c, flops + (c.flops or 0)
+    cost = cost + hot_loop.cost(code[i].op)
     i = i - 1
   end
-  hot_loop.keep(mix, code, i + 1, loop.at)
+  if cost > (mix.hot and mix.hot.cost or 0) then
+    mix.hot = { cost = cost, code = code, from = i + 1, last = loop.at }
+  end
   if flops == 0 then return end         -- tails, copies, bookkeeping
   mix.loops = mix.loops + 1
   mix.largest = math.max(mix.largest, flops)
@@ -247,7 +250,7 @@ function evidence.make(s, out, facts)
                   derived(loops.widest and loops.widest / 16), ipc },
     h = { sm = sm, dram = dram, l2 = derived(clip(l2)) },
   }
-  e.hot, e.remarks = mix and hot_loop.tell(mix.hot), mix and mix.remarks
+  e.hot, e.remarks = mix and mix.hot and hot_loop.tell(mix.hot), mix and mix.remarks
   return e
 end
 

@@ -118,16 +118,14 @@ end
 
 local function occupancy(facts)
   local list, threads = evidence.limits(facts)
-  local least = lists.best(list, function(l) return -l.blocks end)
-  local out = { limits = list, limiter = least and least.name,
-                blocks_per_sm = least and least.blocks, possible = facts.occupancy }
-  local most = facts.device.max_threads_per_sm
-  out.possible = out.possible or least and most and clip(least.blocks * threads / most)
-  if out.possible == 1 then out.limiter = nil end         -- nothing is in the way
-  out.achieved = share(facts.metrics and facts.metrics.occupancy_pct)
-  out.blocks = product(facts.launch.grid)
-  out.waves = least and ratio(out.blocks, facts.device.sm_count * least.blocks)
-  return out
+  local least = lists.best(list, function(l) return -l.blocks end) or {}
+  local resident = least.blocks and least.blocks * threads
+  local possible = facts.occupancy or clip(ratio(resident, facts.device.max_threads_per_sm))
+  local blocks, in_a_wave = product(facts.launch.grid), (least.blocks or 0) * facts.device.sm_count
+  return { limits = list, blocks_per_sm = least.blocks, blocks = blocks,
+           limiter = possible ~= 1 and least.name or nil,         -- 1: nothing is in the way
+           waves = ratio(blocks, in_a_wave), possible = possible,
+           achieved = share(facts.metrics and facts.metrics.occupancy_pct) }
 end
 
 -- The table a person reads ------------------------------------------------------

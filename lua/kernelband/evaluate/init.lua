@@ -57,12 +57,13 @@ local function refuse_source(s, out, text, code)
                              or ("compiling: %s (%s)"):format(text, s.language))
 end
 
--- Calls fn, and keeps how long it took, whatever ended it.
+-- Returns what fn returns, and keeps how long it took, whatever ended it.
 local function phase(out, name, fn, ...)
   local start = now()
-  local bad = verdict.try(fn, ...)
+  local results = table.pack(pcall(fn, ...))
   out.seconds[name] = seconds_since(start)
-  if bad then error(bad, 0) end
+  if not results[1] then error(results[2], 0) end
+  return table.unpack(results, 2, results.n)
 end
 
 -- The instruction mix of a C kernel's object, when there is a way to see it, and nothing in it runs
@@ -89,9 +90,7 @@ local function time(s, out, kernel, options)
 end
 
 local function judge(s, source, options, out)
-  local start = now()
-  local kernel, log, code = rooms.candidate(s, source)
-  out.seconds.build = seconds_since(start)
+  local kernel, log, code = phase(out, "build", rooms.candidate, s, source)
   if not kernel then refuse_source(s, out, log, code) end
   local object <close> = kernel.object
   s.atomics = rooms.has_atomics(s, source)

@@ -27,15 +27,10 @@ local function in_every_room(s, kernel, what)
     local _ <close> = room.buffers
     local program <close> = verdict.need(what .. ", loading", rooms.load(s, kernel, room))
     inputs.fill(s, room, s.timed_kinds[1])
-    local digest
-    for _ = 1, repeats do
-      local bad = verdict.try(check.run, s, room, program)
-      if bad then verdict.fail(bad.verdict, "%s: %s", what, bad.reason) end
-      local now = room.buffers:digest()
-      digest = digest or now
-      if now ~= digest then
-        verdict.fail("wrong", "%s: %s: runs on the same inputs differ", what, room.label)
-      end
+    local bad, same = verdict.try(check.repeats, s, room, program, repeats)
+    if bad then verdict.fail(bad.verdict, "%s: %s", what, bad.reason) end
+    if not same then
+      verdict.fail("wrong", "%s: %s: runs on the same inputs differ", what, room.label)
     end
     check.expect(s, room, 1)
     check.compare(s, room, 1, s.timed_kinds[1])
@@ -80,18 +75,18 @@ end
 -- What a tool says it found: how many errors (nil without the summary that ends a
 -- whole run; every process has one), and the first finding.
 local function read_findings(text)
-  local errors, finding
+  local errors, finding, place
   for line in text:gmatch "========= ([^\n]*)" do
     local counted = line:match "SUMMARY: .-(%d+) error"
     if counted then
       errors = (errors or 0) + math.tointeger(counted)
     elseif not finding and line ~= "COMPUTE-SANITIZER" then
       finding = line:gsub("^%a+: ", "")
-    elseif finding and not finding:find "\n" and line:find "^%s+a[tn]d? " then
-      finding = finding .. "\n" .. line:match "^%s*(.*)"
+    elseif finding then
+      place = place or line:match "^%s+(a[tn]d? .*)"
     end
   end
-  return errors, finding and finding:gsub("\n.*", function(at) return " " .. at:sub(2) end)
+  return errors, place and finding .. " " .. place or finding
 end
 
 -- Why a tool's run says nothing about the kernel; nil when it does.
