@@ -5,6 +5,7 @@
 --                         fn returns; nil, text, "ECANCELED" when it is cancelled before
 --   jobs.run(n, requests, done)   requests of loop:command, n of them at once;
 --                         done(i, result | nil, why) as each ends. false: interrupted
+--   jobs.one(request)     one of them: what loop:command returns
 local core  = require "kernelband.core"
 local lists = require "kernelband.base.lists"
 local loop  = require "kernelband.base.loop"
@@ -55,6 +56,12 @@ function jobs.run(n, requests, done)
     end
   end
   return interrupts() == 0
+end
+
+function jobs.one(request)
+  local ended = table.pack(nil, "interrupted", "ECANCELED")
+  jobs.run(1, { request }, function(_, ...) ended = table.pack(...) end)
+  return table.unpack(ended, 1, ended.n)
 end
 
 return jobs

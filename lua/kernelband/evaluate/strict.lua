@@ -6,6 +6,7 @@
 local check   = require "kernelband.evaluate.check"
 local core    = require "kernelband.core"
 local inputs  = require "kernelband.evaluate.inputs"
+local jobs    = require "kernelband.base.jobs"
 local rooms   = require "kernelband.evaluate.room"
 local toolkit = require "kernelband.base.toolkit"
 local verdict = require "kernelband.evaluate.verdict"
@@ -59,19 +60,6 @@ local tools = { "memcheck", "racecheck", "initcheck", "synccheck" }
 local tool_limit_ns = 900 * 10 ^ 9 // 1
 local found_status = 99                 -- none of `kernelband eval`'s own
 
--- The end of a command and all it printed, or nil and why there is none.
-local function run_tool(argv, limit_ns)
-  local command <close>, why = core.command { argv = argv, timeout_ns = limit_ns,
-                                              max_bytes = 4 << 20 }
-  if not command then return nil, "it cannot be started: " .. why end
-  while not command:result() do
-    if core.system.interrupts() > 0 then return nil, "interrupted" end
-    core.wait({ command }, 10 ^ 9 // 1)
-  end
-  local r = command:result()
-  return r, r.output .. "\n" .. r.errors
-end
-
 -- What a tool says it found: how many errors (nil without the summary that ends a
 -- whole run; every process has one), and the first finding.
 local function read_findings(text)
@@ -89,10 +77,12 @@ local function read_findings(text)
   return errors, place and finding .. " " .. place or finding
 end
 
--- Why a tool's run says nothing about the kernel; nil when it does.
-local function unfinished(r, errors, limit_ns)
-  return r.code == "ETIME" and ("stopped after %.0f s"):format(limit_ns / 1e9)
-         or r.code and "it printed more than 4 MiB"
+-- Why a tool's run, which ended as r or was ended for code, says nothing about the kernel; nil when
+-- it does.
+local function unfinished(r, code, errors, limit_ns)
+  return code == "ETIME" and ("stopped after %.0f s"):format(limit_ns / 1e9)
+         or code == "EFULL" and "it printed more than 4 MiB"
+         or code and "interrupted"
          or (r.signal or 0) ~= 0 and ("ended by signal %d"):format(r.signal)
          or r.status ~= 0 and ("exit status %d"):format(r.status)
          or not errors and "it printed no summary" or nil
@@ -109,19 +99,21 @@ function strict.sanitizer(out, task_dir, source, device, how)
   end
   if not file then return say "is not installed: its tools were skipped" end
   for _, tool in ipairs(tools) do
-    local r, text = run_tool({ file, "--tool", tool, "--target-processes", "all",
-      "--error-exitcode", tostring(found_status), core.system.exe(), "eval", task_dir, source,
-      "--device", device }, limit_ns)
-    local errors, finding = read_findings(r and text or "")
+    local r, why, code, so_far = jobs.one { timeout_ns = limit_ns, max_bytes = 4 << 20, argv = {
+      file, "--tool", tool, "--target-processes", "all", "--error-exitcode", tostring(found_status),
+      core.system.exe(), "eval", task_dir, source, "--device", device } }
+    r = r or so_far
+    local text = r and r.output .. "\n" .. r.errors or ""
+    local errors, finding = read_findings(text)
     if r and (r.status == found_status or (errors or 0) > 0) then
       return { verdict = "wrong",
                reason = ("compute-sanitizer %s: %s"):format(tool, finding or "errors") }
     end
-    local why = r and unfinished(r, errors, limit_ns)
+    local unclear = r and unfinished(r, code, errors, limit_ns)
     if not r then
-      say(tool, " did not finish: ", text)
-    elseif why then
-      say(tool, " did not finish: ", why, ": ", finding or text:match "[^\n]+" or "no output")
+      say(tool, " did not finish: it cannot be started: ", why)
+    elseif unclear then
+      say(tool, " did not finish: ", unclear, ": ", finding or text:match "[^\n]+" or "no output")
     else
       table.insert(out.checks, "compute-sanitizer " .. tool)
       if finding then say(tool, " warns: ", finding) end

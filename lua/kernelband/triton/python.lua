@@ -45,12 +45,11 @@ function python.ask(given, command, input, to)
   local name, wanted = python.name(given)
   if not name then return nil, ("there is no %s%s"):format(wanted, to) end
   -- Through env: a virtual environment's python is a link, and works by its own name.
-  local argv, r, why = { "/usr/bin/env", name, python.worker(), command }, nil, nil
-  jobs.run(1, { { argv = argv, input = input, timeout_ns = LIMIT_NS, max_bytes = MOST_BYTES } },
-           function(_, result, what) r, why = result, what end)
+  local r, why = jobs.one { argv = { "/usr/bin/env", name, python.worker(), command },
+                            input = input, timeout_ns = LIMIT_NS, max_bytes = MOST_BYTES }
   local found = r and r.status == 0 and json.table(r.output)
   if found then return found end
-  why = not r and (why or "interrupted")
+  why = not r and why
         or r.status ~= 0 and ((r.errors or ""):match "([^\n]+)\n*$" or "it ended without a word")
         or "its answer is no JSON"
   return nil, why:find(name, 1, true) and why or name .. ": " .. why
