@@ -58,12 +58,11 @@ end
 -- loop is compiled.
 local function settle(spec, point)
   local p = emit.copy(spec.parameters, point)
-  if p.fuse_passes == "hold" then
+  local hold = p.fuse_passes == "hold"
+  if p.sweep and (hold or #spec.modes[p.fuse_passes] == 1) then p.sweep = "forward" end
+  if hold then
     p.unroll = 1
-    if p.sweep then p.sweep = "forward" end
     if p.items == 0 then p.items = 16 end
-  elseif p.sweep and #spec.modes[p.fuse_passes] == 1 then
-    p.sweep = "forward"
   end
   if spec.modes[p.fuse_passes][1].apart then p.reduce = "tree" end
   if p.tile_cols == 0 then p.order = "rc" end

@@ -25,11 +25,10 @@ end
 
 -- Calls fn. Returns the failure that ended it, or nil and what it returned; raises other errors.
 function verdict.try(fn, ...)
-  local results = table.pack(pcall(fn, ...))
-  if results[1] then return nil, table.unpack(results, 2, results.n) end
-  local failure = results[2]
-  if getmetatable(failure) ~= Failure then error(failure, 0) end
-  return failure
+  local ok, result = pcall(fn, ...)
+  if ok then return nil, result end
+  if getmetatable(result) ~= Failure then error(result, 0) end
+  return result
 end
 
 -- The same of what the baseline, which is trusted, goes through: its failure is nobody's verdict.

@@ -22,10 +22,9 @@ local schema = require "kernelband.base.schema"
 local worker = {}
 
 local second_ns = 10 ^ 9 // 1
-local open_timeout_ns     = 180 * second_ns
-local quit_timeout_ns     = second_ns
-local build_timeout_ns    = 60 * second_ns
-local evaluate_timeout_ns = 120 * second_ns
+local quit_timeout_ns  = second_ns
+local build_timeout_ns = 60 * second_ns
+local usual_limits     = { open_s = 180, evaluate_s = 120 }
 
 local MOST_BUILDERS = 7                 -- by default
 
@@ -100,9 +99,9 @@ local function ask(self, slot, state, timeout_ns, message)
 end
 
 -- A task with a judge of its own says how long to wait for it.
-local function time_limit(self, name, default_ns)
-  local limits = self.task.limits
-  return limits and math.tointeger(limits()[name] * second_ns // 1) or default_ns
+local function time_limit(self, name)
+  local limits = self.task.limits and self.task.limits() or usual_limits
+  return math.tointeger(limits[name] * second_ns // 1)
 end
 
 -- Jobs --------------------------------------------------------------------------------
@@ -169,7 +168,7 @@ local function open(self, slot)
   while true do
     local was_spare = slot.spare ~= nil
     slot.process, slot.spare, slot.served = slot.spare or spawn(slot), nil, false
-    local reply, why = ask(self, slot, "opening", time_limit(self, "open_s", open_timeout_ns),
+    local reply, why = ask(self, slot, "opening", time_limit(self, "open_s"),
       { op = "open", task = self.task.job or self.task.dir, known = self.first })
     if reply and reply.ready then
       slot.reopened = false
@@ -220,7 +219,7 @@ local function judge(self, slot, job)
     return put_back(self, job)
   end
   slot.job, slot.served = job, true
-  local reply, why = ask(self, slot, "busy", time_limit(self, "evaluate_s", evaluate_timeout_ns),
+  local reply, why = ask(self, slot, "busy", time_limit(self, "evaluate_s"),
     { op = "evaluate", ticket = 0, source = job.source, options = job.options })
   if reply and refused(self, slot, reply) then return end
   slot.job = nil
