@@ -92,9 +92,8 @@ end
 
 -- A function that works on one row after the other: kind "held" or "looped".
 local function emit_function(w, p, spec, kind, parameters, passes)
-  local v = { spec = spec, kind = kind, parameters = parameters, passes = passes, sweep = p.sweep,
-              tile_rows = p.tile_rows, tile_cols = p.tile_cols, order = p.order,
-              begin = split(p) and "begin + " or "", stop = split(p) and "stop" or "cols" }
+  local v = lists.with(p, { spec = spec, kind = kind, parameters = parameters, passes = passes,
+    begin = split(p) and "begin + " or "", stop = split(p) and "stop" or "cols" })
   function v.piece(name) w.fill("rows." .. name, v) end
   -- The piece start, body or stop for a pass.
   function v.put_pass(piece, pass, keep)
@@ -161,9 +160,9 @@ function rows.emit(spec, point)
   end
   if hold then emit_function(w, p, spec, "held", "int V, int N", passes) end
   emit_function(w, p, spec, "looped", "int V, int U", looped)
-  w.fill("rows.kernel", { spec = spec, room = room, hold = hold, items = p.items,
-    vector = p.vector, unroll = p.unroll, call = spec.args .. (spec.reduces and ", rooms" or ""),
-    bounds = p.resident > 0 and ("%d, %d"):format(most, p.resident // most) or most })
+  w.fill("rows.kernel", lists.with(p, { spec = spec, room = room, hold = hold,
+    call = spec.args .. (spec.reduces and ", rooms" or ""),
+    bounds = p.resident > 0 and ("%d, %d"):format(most, p.resident // most) or most }))
   if apart then w.fill("rows.rest", spec) end
   return plan_of(spec, p, apart) .. w.text()
 end
