@@ -98,10 +98,8 @@ end
 -- Higham, sec. 1.5), and the bound of a sum does not know how much an answer hangs on its inputs.
 local function among_nearby(s, room, slot, arg, r, b)
   local a, nudged = s.task.args[arg], task.nudged(s.task)
-  if #nudged == 0 or b.exact or not a.dtype:find "f" or r.nan_mismatch + r.poison_left > 0 then
-    return r
-  end
-  local near = s.reference_wide and rooms.near(s, room)
+  local rounded = #nudged > 0 and not b.exact and a.dtype:find "f" and s.reference_wide
+  local near = rounded and r.nan_mismatch + r.poison_left == 0 and rooms.near(s, room)
   if not near then return r end
   local again
   for _, by in ipairs(nearby) do

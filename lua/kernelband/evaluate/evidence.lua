@@ -66,9 +66,10 @@ end
 -- many instructions the rest is not looked at.
 local most_read = 200000
 
-local function add_loop(mix, code, loop)
-  local flops, cost, i, seen = 0, 0, loop.at, {}
-  while i >= 1 and code[i].address >= loop.first and mix.unread > 0 do
+-- Adds the loop from an address to the instruction `last`.
+local function add_loop(mix, code, address, last)
+  local flops, cost, i, seen = 0, 0, last, {}
+  while i >= 1 and code[i].address >= address and mix.unread > 0 do
     mix.unread = mix.unread - 1
     local c = classify(code[i].op, code[i].operands)
     seen[#seen + 1], flops = c, flops + (c.flops or 0)
@@ -76,7 +77,7 @@ local function add_loop(mix, code, loop)
     i = i - 1
   end
   if cost > (mix.hot and mix.hot.cost or 0) then
-    mix.hot = { cost = cost, code = code, from = i + 1, last = loop.at }
+    mix.hot = { cost = cost, code = code, from = i + 1, last = last }
   end
   if flops == 0 then return end         -- tails, copies, bookkeeping
   mix.loops = mix.loops + 1
@@ -88,24 +89,19 @@ local function add_loop(mix, code, loop)
 end
 
 -- Adds a function's instructions { address, op, operands } to the mix: those
--- of its innermost loops (a backward jump with no other one inside).
+-- of its innermost loops (a backward jump with no other one inside). Loops come in the order of
+-- their ends: one that ended before and began later, or at the same place, lies inside.
 local function add_function(mix, code)
-  local loops = {}
+  local latest = -1
   for i, ins in ipairs(code) do
     local target = ins.target
     if target and target <= ins.address and target >= code[1].address then
-      loops[#loops + 1] = { first = target, at = i }
+      if target > latest then add_loop(mix, code, target, i) end
+      latest = math.max(latest, target)
     end
     for reg in ins.operands:gmatch "%%[xyz]mm(%d+)" do mix.registers[tonumber(reg)] = true end
     local frame = ins.op == "sub" and ins.operands:match "^%$0x(%x+),%%rsp"
     if frame then mix.frame_bytes = math.max(mix.frame_bytes, tonumber(frame, 16)) end
-  end
-  -- Loops come in the order of their ends: one that ended before and began
-  -- later, or at the same place, lies inside.
-  local latest
-  for _, loop in ipairs(loops) do
-    if not latest or latest < loop.first then add_loop(mix, code, loop) end
-    latest = math.max(latest or 0, loop.first)
   end
 end
 

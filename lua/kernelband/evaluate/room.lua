@@ -78,7 +78,7 @@ end
 local function array_bytes(arguments, given)
   local bytes = 0
   for _, a in ipairs(arguments) do
-    local counts = not given or a.mode == "in" or a.mode == "inout"
+    local counts = not given or task.is_given(a)
     bytes = bytes + (counts and a.count or 0) * task.bytes_of[a.dtype]
   end
   return bytes

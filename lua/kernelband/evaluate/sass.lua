@@ -23,12 +23,12 @@ local function read(text, kernel)
   local upto = from and text:find("\n//-----", from, true) or #text
   for line in text:sub((from or #text) + 1, upto):gmatch "[^\n]+" do
     local at, ins = line:match "^%s*/%*(%x+)%*/%s+(.-)%s*;?%s*$"
-    if at then
+    local label = line:match "^([%w_.$]+):$"
+    if label then
+      labels[label] = #code + 1
+    elseif at then
       if #code == most_read then break end
       code[#code + 1] = { at = tonumber(at, 16), text = ins }
-    else
-      local label = line:match "^([%w_.$]+):$"
-      if label then labels[label] = #code + 1 end
     end
   end
   return code, labels
