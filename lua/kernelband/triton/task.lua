@@ -45,9 +45,8 @@ end
 local function lazily(t, key)
   if key ~= "schedule" then return nil end
   local schedule, why = tunables.schedule(t.source, t.python, t.file)
-  if not schedule then t.no_schedule = why end
-  rawset(t, "schedule", schedule or false)
-  return schedule or false
+  t.schedule, t.no_schedule = schedule or false, why
+  return t.schedule
 end
 
 function triton.new(spec)
