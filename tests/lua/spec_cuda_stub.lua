@@ -56,11 +56,15 @@ end
 
 t.test("candidates get their verdicts", function()
   local e = worker.start { task = scale, device = "cuda:1" }
-  local out = judge(e, "scale_fast", { disassemble = true })
+  local out = judge(e, "scale_fast", { disassemble = true, profile = true })
   t.equal(out.verdict .. tostring(out.reason), "oknil")
   t.equal(out.speedup > 1.9 and out.speedup < 2.1, true)
   t.equal(out.evidence.hot, { text = "   0  LDG R2\n  10  @P0 BRA +0", instructions = 2, shown = 2,
                               sass = true })
+  local limits = {}                     -- by what the driver says of its device
+  for _, l in ipairs(out.profile.occupancy.limits) do limits[l.name] = l.blocks end
+  t.equal({ limits.threads, limits.blocks }, { 8, 32 })
+  t.equal(out.evidence.signature_kind[3], "derived")
   t.equal(e.baseline().evidence.hot.instructions, 2)    -- and of others on demand
   t.equal(judge(e, "scale_fast").evidence.hot, nil)
   t.equal(judge(e, "scale_wrong").verdict, "wrong")

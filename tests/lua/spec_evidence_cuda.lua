@@ -15,8 +15,8 @@ local function facts(metrics)
   return { metrics = metrics, why = not metrics and "counters are for administrators" or nil,
            entry = { registers = 128, shared_bytes = 16384, local_bytes = 0 },
            launch = { grid = { 100, 1, 1 }, block = { 64, 4, 1 }, shared = 32768 },
-           device = { sm_count = 132, regs_per_sm = 65536, smem_per_sm = 233472,
-                      max_threads_per_sm = 2048, max_blocks_per_sm = 32, warp = 32 } }
+           device = { sm_count = 132, sm_registers = 65536, sm_shared_bytes = 233472,
+                      sm_threads = 2048, sm_blocks = 32, warp = 32 } }
 end
 
 local function counted()

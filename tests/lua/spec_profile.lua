@@ -62,8 +62,8 @@ local function on_gpu(metrics, why)
     metrics = metrics, why = why,
     entry = { registers = 255, shared_bytes = 0, local_bytes = 16 },
     launch = { grid = { 264, 1, 1 }, block = { 256 }, shared = 0 },
-    device = { sm_count = 132, regs_per_sm = 65536, smem_per_sm = 233472,
-               max_threads_per_sm = 2048 } })
+    device = { sm_count = 132, sm_registers = 65536, sm_shared_bytes = 233472,
+               sm_threads = 2048 } })
   out.profile, out.evidence.profile = out.evidence.profile, nil
   return profile.text_of(out)
 end

@@ -12,8 +12,8 @@
 --                         nil where a counter gave nothing), or nil and why = text
 --               entry   = { registers, shared_bytes, local_bytes }
 --               launch  = { grid, block, shared } of that entry
---               device  = { sm_count, regs_per_sm, smem_per_sm,
---                           max_threads_per_sm, max_blocks_per_sm, warp }
+--               device  = { sm_count, sm_registers, sm_shared_bytes,
+--                           sm_threads, sm_blocks, warp }
 --               occupancy = 0..1, what the driver says is possible
 --               hot     = a loop of its machine code, see sass.lua, or nil
 --
@@ -104,15 +104,15 @@ function evidence.limits(facts)
     if blocks then list[#list + 1] = { name = name, blocks = math.floor(blocks) } end
   end
   local registers = facts.entry.registers
-  if registers and registers > 0 and device.regs_per_sm then
-    limit("registers", 4 * (device.regs_per_sm // 4 // up(registers * warp, 256)) // warps)
+  if registers and registers > 0 and device.sm_registers then
+    limit("registers", 4 * (device.sm_registers // 4 // up(registers * warp, 256)) // warps)
   end
   local shared = shared_of(facts)
-  if shared > 0 and device.smem_per_sm then
-    limit("shared memory", device.smem_per_sm // (up(shared, 128) + 1024))
+  if shared > 0 and device.sm_shared_bytes then
+    limit("shared memory", device.sm_shared_bytes // (up(shared, 128) + 1024))
   end
-  limit("threads", device.max_threads_per_sm and device.max_threads_per_sm // (warps * warp))
-  limit("blocks", device.max_blocks_per_sm)
+  limit("threads", device.sm_threads and device.sm_threads // (warps * warp))
+  limit("blocks", device.sm_blocks)
   return list, warps * warp
 end
 
@@ -120,7 +120,7 @@ local function occupancy(facts)
   local list, threads = evidence.limits(facts)
   local least = lists.best(list, function(l) return -l.blocks end) or {}
   local resident = least.blocks and least.blocks * threads
-  local possible = facts.occupancy or clip(ratio(resident, facts.device.max_threads_per_sm))
+  local possible = facts.occupancy or clip(ratio(resident, facts.device.sm_threads))
   local blocks, in_a_wave = product(facts.launch.grid), (least.blocks or 0) * facts.device.sm_count
   return { limits = list, blocks_per_sm = least.blocks, blocks = blocks,
            limiter = possible ~= 1 and least.name or nil,         -- 1: nothing is in the way
@@ -231,7 +231,7 @@ function evidence.make(session, evaluation, facts)
             derived(ratio(work.flops, m.dram_bytes) or ratio(work.flops, work.bytes)),
             derived(block[1]), derived(block[2] or 1), occupied },
     signature = { measured(1 / r.speedup), registers,
-                  derived(clip(ratio(shared, device.smem_per_sm))),
+                  derived(clip(ratio(shared, device.sm_shared_bytes))),
                   derived(clip(product(block) / 1024)),
                   possible and derived(possible) or measured(achieved) },
     h = { sm = sm_share, dram = dram,
