@@ -26,10 +26,11 @@
 -- two values a third of it; fit is how far 24 points and more may move that, 8
 -- where children are drawn at random: those that the model picked lie where it hoped.
 
-local collect = require("kernelband.base.lists").collect
-local find    = require("kernelband.base.lists").find
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local schema  = require "kernelband.base.schema"
+
+local collect = lists.collect
 
 local surrogate = {}
 
@@ -75,25 +76,6 @@ local function encoder(params)
     end
     return x
   end
-end
-
--- Coordinates, keys and values an axis of the lists of generators that keep theirs, such as
--- recorded spaces in many searches; of numbers alone, as codes of names differ.
-local coded = setmetatable({}, { __mode = "k" })
-
-local function code(list, axes, encode, look)
-  local names, known = table.concat(axes, "\n"), coded[list]
-  if known and known.names == names then return known end
-  local c, plain = { names = names, xs = {}, keys = {}, seen = {} }, true
-  for d in ipairs(axes) do c.seen[d] = {} end
-  for n = 1, #list do
-    for _, name in ipairs(axes) do plain = plain and type(list[n][name]) ~= "string" end
-    local x = encode(list[n], look)
-    c.xs[n], c.keys[n] = x, table.concat(x, ",")
-    for d, v in ipairs(x) do c.seen[d][v] = true end
-  end
-  if plain then coded[list] = c end
-  return c
 end
 
 -- Mean of the largest of `draws` of these numbers, each drawn with replacement.
@@ -145,38 +127,37 @@ function surrogate.new(options, moves, remembered, strategies)
   local moving, middle, spaces = {}, nil, {}
   local points, counted, top = {}, 0, -math.huge        -- measured: { x, y or nil, n, .. }
   local known = {}                      -- keys of what was measured or is under way
-  local place, xs, keys, looks = {}, {}, {}, 0          -- key -> number in either model
+  local places, by_key, looks = {}, {}, 0       -- children, as both models track them
   local drawn = false                   -- whether children are drawn, not ranked
-  local lists, values, first = {}, {}, {}       -- list -> places; worth, best child now
+  local looked, values, first = {}, {}, {}      -- list -> places; worth, best child now
   local offered = {}                    -- keys that neighbour found: a generator may refuse one
-  local imagined = { all = "" }         -- keys of what is under way, as learnt, and as told
-  local worths, improvement, chance = nil, {}, {}       -- by place; nil: out of date
+  local imagined = { all = "" }         -- places under way, as learnt, and keys, as told
+  local valued, improvement, chance = false, {}, {}     -- whether worths are up to date
 
-  local function worth_of(key, gain, mean)
-    return known[key] and 0 or gain * (mean > 1 and 1 or mean < 0.02 and 0.02 or mean)
+  local function value(p, gain, mean)
+    p.worth = known[p.key] and 0 or gain * (mean > 1 and 1 or mean < 0.02 and 0.02 or mean)
   end
 
-  -- The place of coordinates with that key.
-  local function at(x, key)
-    local n = place[key]
-    if not n then
-      n = assert(speed:track(x) and valid:track(x))
-      place[key], xs[n], keys[n] = n, x, key
-      if worths then worths[n] = worth_of(key, speed:improvement(n, top), (valid:at(n))) end
+  -- The place of a child's coordinates: { n =, x =, key =, worth = }.
+  local function at(x)
+    local key = table.concat(x, ",")
+    local p = by_key[key]
+    if not p then
+      p = { n = assert(speed:track(x) and valid:track(x)), x = x, key = key }
+      by_key[key], places[p.n] = p, p
+      if valued then value(p, speed:improvement(p.n, top), (valid:at(p.n))) end
     end
-    return n
+    return p
   end
 
   local function places_of(list, look)
-    local c, out = code(list, axes, encode, look), {}
-    for n = 1, #list do out[n] = at(c.xs[n], c.keys[n]) end
-    return out
+    return collect(list, function(params) return at(encode(params, look)) end)
   end
 
   local function forget_imagined()
     speed:forget(#speed - #imagined)
-    for _, key in ipairs(imagined) do known[key] = nil end
-    imagined, worths = { all = "" }, nil
+    for _, p in ipairs(imagined) do known[p.key] = nil end
+    imagined, valued = { all = "" }, false
   end
 
   local function take(point, group)
@@ -200,8 +181,7 @@ function surrogate.new(options, moves, remembered, strategies)
   local function recall()
     for g, space in ipairs(spaces) do
       for _, p in ipairs(space.points) do take(p, g) end
-      local count = #collect(space.points, function(p) return p.y end)
-      if space.weight >= 0.5 then fitted(speed, g, count) end
+      if space.weight >= 0.5 then fitted(speed, g, space.count) end
       space.used = space.weight
       speed:correlate(g, o.kin * space.weight)
       valid:correlate(g, o.kin * space.weight)
@@ -220,11 +200,7 @@ function surrogate.new(options, moves, remembered, strategies)
 
   -- The fastest and the latest of the points, when there are too many.
   local function thin_out()
-    local ranked, kept = table.move(points, 1, #points, 1, {}), {}
-    table.sort(ranked, function(a, b)
-      local ya, yb = a.y or -math.huge, b.y or -math.huge
-      return ya > yb or ya == yb and a.n < b.n
-    end)
+    local ranked, kept = lists.sorted(points, function(p) return -(p.y or -math.huge) end), {}
     for n = 1, most_points // 4 do kept[ranked[n]] = true end
     for n = #points - most_points // 4 + 1, #points do kept[points[n]] = true end
     points = collect(points, function(p) return kept[p] and p end)
@@ -235,7 +211,7 @@ function surrogate.new(options, moves, remembered, strategies)
     speed = new_speed()
     valid = core.gp(rates, { signal = 0.4, noise = 0.1, level = 0.2, mean = 0.85,
                              correlation = o.kin, capacity = capacity })
-    place, xs, keys, looks, lists, worths = {}, {}, {}, 0, {}, nil
+    places, by_key, looks, looked, valued = {}, {}, 0, {}, false
     recall()
     if #points >= most_points then thin_out() end
     for _, p in ipairs(points) do take(p) end
@@ -243,16 +219,16 @@ function surrogate.new(options, moves, remembered, strategies)
 
   -- Rates at first: an axis of two values, a flag, mostly does less.
   local function guess(kernel)
-    local codes = { code({ kernel.params }, axes, encode) }
-    for i = 1, strategies or 0 do codes[i + 1] = code(moves(kernel, i) or {}, axes, encode) end
+    local values_of = collect(axes, function() return {} end)
+    local function see(params)
+      for d, v in ipairs(encode(params)) do values_of[d][v] = true end
+    end
+    see(kernel.params)
+    for i = 1, strategies or 0 do
+      for _, params in ipairs(moves(kernel, i) or {}) do see(params) end
+    end
     for d in ipairs(axes) do
-      local seen, count = {}, 0
-      for _, c in ipairs(codes) do
-        for v in pairs(c.seen[d]) do
-          count = count + (seen[v] and 0 or 1)
-          seen[v] = true
-        end
-      end
+      local count = #schema.keys(values_of[d])
       rates[d], moving[d] = count == 2 and o.rate / 3 or o.rate, not strategies or count > 1
     end
   end
@@ -270,7 +246,7 @@ function surrogate.new(options, moves, remembered, strategies)
       end
     end
     local function lacking(name) return params[name] == nil end
-    if not speed or find(axes, lacking) then return end         -- of another generator's space
+    if not speed or lists.find(axes, lacking) then return end         -- of another generator's space
     forget_imagined()
     local x, y, n = encode(params), kernel and math.log(kernel.speedup), #points + 1
     counted, known[table.concat(x, ",")] = counted + 1, true
@@ -295,62 +271,49 @@ function surrogate.new(options, moves, remembered, strategies)
 
   -- Learns what the model itself forecasts for the children under way.
   local function imagine(pending)
-    local now = {}
-    for _, e in ipairs(pending or {}) do
-      if e.params and e.params[axes[1]] ~= nil then
-        local x = encode(e.params)
-        now[#now + 1] = table.concat(x, ",")
-        at(x, now[#now])
-      end
-    end
-    local all = table.concat(now, ";")
+    local now = collect(pending or {}, function(e)
+      return e.params and e.params[axes[1]] ~= nil and at(encode(e.params))
+    end)
+    local all = table.concat(collect(now, "key"), ";")
     if all == imagined.all then return end
     forget_imagined()
     imagined.all = all
-    for n, key in ipairs(now) do
-      local here = place[key]
-      if not speed:learn(xs[here], (speed:at(here))) then break end
-      imagined[n], known[key] = key, true
+    for n, p in ipairs(now) do
+      if not speed:learn(p.x, (speed:at(p.n))) then break end
+      imagined[n], known[p.key] = p, true
     end
   end
 
   -- The worth of every place, where it is out of date.
   local function value_all()
-    if worths then return end
-    worths, values, first = {}, {}, {}
+    if valued then return end
+    valued, values, first = true, {}, {}
     speed:improvements(top, improvement)
     valid:means(chance)
-    for n = 1, #keys do worths[n] = worth_of(keys[n], improvement[n], chance[n]) end
+    for n, p in ipairs(places) do value(p, improvement[n], chance[n]) end
   end
 
   -- The places of a list, whose worths are up to date.
   local function look_at(list, pending)
     imagine(pending)
-    lists[list] = lists[list] or places_of(list)
+    looked[list] = looked[list] or places_of(list)
     value_all()
-    return lists[list]
+    return looked[list]
   end
 
   -- The largest worth of children that are not known, and that fit, and which it is: 0, nil when
   -- there are none.
-  local function best_of_all(places, fits)
-    local most, best = -1, nil
-    for n, p in ipairs(places) do
-      if worths[p] > most and not known[keys[p]] and (not fits or fits(p)) then
-        most, best = worths[p], n
-      end
-    end
-    return best and math.max(least, most) or 0, best
+  local function best_of_all(list, fits)
+    local best, i = lists.best(list, function(p)
+      return not known[p.key] and (not fits or fits(p)) and p.worth
+    end)
+    return best and math.max(least, best.worth) or 0, i
   end
 
   -- The same of the best of `draws` children drawn evenly, known ones among them or not.
-  local function best_of_drawn(places, again, draws)
-    local all, new = {}, false
-    for _, p in ipairs(places) do
-      local is = known[keys[p]]
-      if again or not is then all[#all + 1] = worths[p] end
-      new = new or not is
-    end
+  local function best_of_drawn(list, again, draws)
+    local new = lists.find(list, function(p) return not known[p.key] end)
+    local all = collect(list, function(p) return (again or not known[p.key]) and p.worth end)
     if again and #all > 1 then all[#all] = nil end      -- the parent itself
     return new and math.max(least, best_of(all, draws)) or 0
   end
@@ -359,43 +322,42 @@ function surrogate.new(options, moves, remembered, strategies)
     local list, again, draws = moves(kernel, i)
     if not speed or not list then return law.worth(kernel) end
     drawn = draws ~= nil
-    if #keys > most_places then         -- without moves that are long gone
+    if #places > most_places then         -- without moves that are long gone
       forget_imagined()
       rebuild()
     end
-    local places = look_at(list, pending)
-    if not values[list] and draws then values[list] = best_of_drawn(places, again, draws) end
-    if not values[list] then values[list], first[list] = best_of_all(places) end
+    local children = look_at(list, pending)
+    if not values[list] and draws then values[list] = best_of_drawn(children, again, draws) end
+    if not values[list] then values[list], first[list] = best_of_all(children) end
     return values[list]
   end
 
   function model.neighbour(kernel, i, pending)
     local list, _, draws = moves(kernel, i)
     if not speed or not list or draws then return false end
-    local places, own = look_at(list, pending), encode(kernel.params, true)
-    local _, best = best_of_all(places, function(p)
+    local children, own = look_at(list, pending), encode(kernel.params, true)
+    local _, best = best_of_all(children, function(p)
       local apart = 0
-      for d, v in ipairs(own) do apart = apart + (xs[p][d] == v and 0 or 1) end
-      return apart == 1 and not offered[keys[p]]
+      for d, v in ipairs(own) do apart = apart + (p.x[d] == v and 0 or 1) end
+      return apart == 1 and not offered[p.key]
     end)
     if not best then return false end
-    first[list], offered[keys[places[best]]] = best, true
+    first[list], offered[children[best].key] = best, true
     return true
   end
 
   -- A resumed search asks it of no pull that the journal knows: it must change nothing.
   function model.prefer(list)
     if not speed then return nil end
-    if worths and first[list] then return first[list] end
-    local places = lists[list]
-    if not places then                  -- of children that were drawn: it comes once
+    if valued and first[list] then return first[list] end
+    local children = looked[list]
+    if not children then                -- of children that were drawn: it comes once
       looks = looks + #list
       if looks > most_looks then return nil end
-      places = places_of(list, true)
+      children = places_of(list, true)
     end
     value_all()
-    local _, best = best_of_all(places)
-    return best
+    return select(2, best_of_all(children))
   end
 
   function model.remember()

@@ -52,12 +52,13 @@ local function prior(share, j)
 end
 
 -- remembered: a list of { name, points = { { params, time_ns or nil }, .. } }. Returns
--- a list of { share =, weight = of kin, points = { { x =, y = log speed-up or nil }, .. } } of
--- the spaces that share most axes; encode turns parameters into coordinates.
+-- a list of { share =, weight = of kin, points = { { x =, y = log speed-up or nil }, .. },
+-- count = of those with y } of the spaces that share most axes; encode turns parameters into
+-- coordinates.
 function transfer.spaces(remembered, axes, moving, middle, encode)
   local out, most = {}, most_points // math.max(1, #remembered)
   for _, one in ipairs(remembered) do
-    local points, space = one.points, { share = 1, weight = 0, points = {} }
+    local points, space = one.points, { share = 1, weight = 0, points = {}, count = 0 }
     local level, step, at = mean_log_time(points), math.max(1, #points / most), 1
     while at // 1 <= #points do
       local point = points[at // 1]
@@ -66,6 +67,7 @@ function transfer.spaces(remembered, axes, moving, middle, encode)
       local y = t and mean_here + level - math.log(t) or nil
       table.insert(space.points, { x = encode(own), y = y })
       space.share, at = math.min(space.share, share), at + step
+      if y then space.count = space.count + 1 end
     end
     for j = 1, steps do space.weight = space.weight + prior(space.share, j) * j / steps end
     if space.points[1] and space.share >= least_share then out[#out + 1] = space end
@@ -77,12 +79,9 @@ end
 -- new_model() -> a Gaussian process; fitted(model, group, count) after a group's points.
 function transfer.weigh(space, own, kin, new_model, fitted)
   if not space.model then
-    space.model, space.count = new_model(), 0
+    space.model = new_model()
     for _, p in ipairs(space.points) do
-      if p.y then
-        space.model:learn(p.x, p.y, 1)
-        space.count = space.count + 1
-      end
+      if p.y then space.model:learn(p.x, p.y, 1) end
     end
     fitted(space.model, 1, space.count)
   end
