@@ -65,6 +65,18 @@ function lists.distinct(list)
   end)
 end
 
+-- A position of a list of weights, drawn with a chance in proportion to its weight; 0 of none.
+function lists.draw(weights, rng)
+  local sum = 0
+  for _, w in ipairs(weights) do sum = sum + w end
+  local left = rng:uniform() * sum
+  for at, w in ipairs(weights) do
+    if left < w then return at end
+    left = left - w
+  end
+  return #weights
+end
+
 -- A copy of t, with what more says laid over it.
 function lists.with(t, more)
   local out = {}

@@ -28,16 +28,6 @@ local function members(options)
   return all
 end
 
-local function draw(list, rng)
-  local left = 0
-  for _, m in ipairs(list) do left = left + m.share end
-  left = rng:uniform() * left
-  for i, m in ipairs(list) do
-    left = left - m.share
-    if left < 0 or i == #list then return table.remove(list, i) end
-  end
-end
-
 -- candidate.by goes with a candidate whose open constants are searched, too.
 local function mark(candidate, i)
   candidate.by = candidate.by or {}
@@ -64,7 +54,7 @@ local function start(all, task, ctx)
   function instance.propose(parent, strategy, rng, here)
     local list, pick, why = open(parent, strategy), rng:split "mixed", nil
     while #list > 0 do
-      local m = draw(list, pick)
+      local m = table.remove(list, lists.draw(lists.collect(list, "share"), pick))
       local candidate, reason, code, wait_s = m.g.propose(parent, strategy, rng, here)
       if candidate then return mark(candidate, m.i) end
       if code then return nil, reason, code, wait_s end

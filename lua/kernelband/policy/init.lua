@@ -214,56 +214,42 @@ end
 
 -- ctx as the policy sees it. pool: its kernels, fastest first; under_way: what choose was told.
 local function inner_context(ctx, originals, pool, under_way, remembered)
-  local answers = {}                    -- of a generator whose answers stay
   local index = lists.collect(ctx.strategies, function(_, i) return i end)
-  local function open(kernel, i)        -- policies ask of all pairs there are
-    local known = answers[kernel]
-    if known and known[i] ~= nil then return known[i] end
+  local own = {}                        -- the engine's: they change no list they are given
+  local inner = { strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain }
+
+  function inner.open(kernel, i)
     local original, n = originals[kernel], index[i]
     if not original then
       error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 2)
     elseif not n then
       error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#index, schema.show(i)), 2)
     end
-    local is = not ctx.open or ctx.open(original, n)
-    if ctx.static then
-      answers[kernel] = known or {}
-      answers[kernel][n] = is
-    end
-    return is
+    return not ctx.open or ctx.open(original, n)
   end
-  local function moves(kernel, i)
-    local original = originals[kernel]
-    if ctx.moves and original then return ctx.moves(original, i) end
-  end
+
   -- How many pulls are under way: of a kernel, of a strategy, of the pair; nil stands for any.
-  local function pending(kernel, i)
+  function inner.pending(kernel, i)
     local n = 0
     for _, e in ipairs(under_way.list) do
       if (not kernel or e.parent == kernel) and (not i or e.strategy == i) then n = n + 1 end
     end
     return n
   end
+
   -- The open strategies of a kernel, and the fastest kernel that has strategy i open, or nil.
-  local function open_strategies(kernel)
-    return lists.collect(index, function(i) return open(kernel, i) and i end)
+  function inner.open_strategies(kernel)
+    return lists.collect(index, function(i) return inner.open(kernel, i) and i end)
   end
-  local function fastest(i)
-    return (lists.find(pool, function(kernel) return open(kernel, i) end))
+
+  function inner.fastest(i)
+    return (lists.find(pool, function(kernel) return inner.open(kernel, i) end))
   end
-  -- A position of the list, drawn with a chance in proportion to its weight there.
-  local function draw(weights)
-    local sum = 0
-    for _, w in ipairs(weights) do sum = sum + w end
-    local left = ctx.rng:uniform() * sum
-    for at, w in ipairs(weights) do
-      if left < w then return at end
-      left = left - w
-    end
-    return #weights
-  end
+
+  function inner.draw(weights) return lists.draw(weights, ctx.rng) end
+
   -- Into the journal, as print would show it.
-  local function log(...)
+  function inner.log(...)
     local words = table.pack(...)
     for at = 1, words.n do
       local v = words[at]
@@ -271,18 +257,20 @@ local function inner_context(ctx, originals, pool, under_way, remembered)
     end
     if ctx.log then ctx.log(table.concat(words, "\t"):sub(1, most_logged)) end
   end
-  local own = {}                        -- the engine's: they change no list they are given
-  local inner = fence.freeze {
-    strategies = ctx.strategies, rng = ctx.rng, device = ctx.device, core = brain,
-    open = open, open_strategies = open_strategies, fastest = fastest, draw = draw,
-    pending = pending, log = log, surrogate = function(options)
-      local model = surrogate.new(options, moves, remembered, #ctx.strategies)
-      own[model.prefer] = true
-      return model
-    end,
-  }
-  rawset(inner, "pool", pool)           -- the policy's own kernels, not read-only ones
-  return inner, own
+
+  local function moves(kernel, i)
+    local original = originals[kernel]
+    if ctx.moves and original then return ctx.moves(original, i) end
+  end
+
+  function inner.surrogate(options)
+    local model = surrogate.new(options, moves, remembered, #ctx.strategies)
+    own[model.prefer] = true
+    return model
+  end
+
+  -- The policy's own kernels are no read-only ones.
+  return rawset(fence.freeze(inner), "pool", pool), own
 end
 
 local pull_keys <const> = lists.words "n strategy verdict reason reward cost terms exhausted params"

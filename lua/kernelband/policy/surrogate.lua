@@ -246,7 +246,7 @@ function surrogate.new(options, moves, remembered, strategies)
       end
     end
     local function lacking(name) return params[name] == nil end
-    if not speed or lists.find(axes, lacking) then return end         -- of another generator's space
+    if not speed or lists.find(axes, lacking) then return end -- of another generator
     forget_imagined()
     local x, y, n = encode(params), kernel and math.log(kernel.speedup), #points + 1
     counted, known[table.concat(x, ",")] = counted + 1, true
@@ -327,8 +327,11 @@ function surrogate.new(options, moves, remembered, strategies)
       rebuild()
     end
     local children = look_at(list, pending)
-    if not values[list] and draws then values[list] = best_of_drawn(children, again, draws) end
-    if not values[list] then values[list], first[list] = best_of_all(children) end
+    if not values[list] and draws then
+      values[list] = best_of_drawn(children, again, draws)
+    elseif not values[list] then
+      values[list], first[list] = best_of_all(children)
+    end
     return values[list]
   end
 

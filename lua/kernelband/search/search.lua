@@ -162,10 +162,8 @@ end
 
 -- A pull the policy did not choose (--force) may be more than it can take.
 local function learn(s, p)
-  local lesson = { n = p.n, parent = p.parent, strategy = p.strategy, child = p.child,
-    verdict = p.verdict, reason = p.reason, reward = p.reward, terms = p.terms,
-    cost = { seconds = p.cost.seconds, usd = p.cost.usd }, exhausted = p.verdict == "no_candidate",
-    params = p.candidate and p.candidate.params or nil }
+  local lesson = lists.with(p, { cost = { seconds = p.cost.seconds, usd = p.cost.usd },
+    exhausted = p.verdict == "no_candidate", params = p.candidate and p.candidate.params })
   if not p.foreign then
     s.policy.learn(lesson)
   elseif p.strategy then

@@ -200,7 +200,6 @@ local function start_policy(s, policy, opt)
   return policy.new {
     strategies = s.strategies, rng = core.rng(opt.seed):split "policy", device = opt.device,
     open = s.open_pairs.open,
-    static = generator.static and not opt.out,  -- a folder can be steered
     name = ("%s %s"):format(opt.task.name, opt.task.device or opt.device or "?"),
     moves = generator.moves and function(k, i) return generator.moves(k, s.strategies[i]) end,
     -- An event of the journal. A resumed run says all again, and what was said before the stop

@@ -99,7 +99,7 @@ local function source_of(x)
 end
 
 local function new_generator(truth)
-  local instance = { name = "synthetic", first = truth.zero, static = true, seen = function() end }
+  local instance = { name = "synthetic", first = truth.zero, seen = function() end }
 
   function instance.open(parent, strategy)
     return parent.params[truth.of[strategy.name].i] < 0.98

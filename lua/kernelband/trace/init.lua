@@ -71,11 +71,10 @@ end
 
 -- The environment ---------------------------------------------------------------
 
--- alone: one pull at a time, so that what is open for a kernel stays so.
-local function new_generator(W, start, alone)
+local function new_generator(W, start)
   local index, pending = lists.places(lists.collect(W.strategies, "name")), {}
   local generator = { name = "trace", first = space.params(W, start), world = W,
-                      static = alone, seen = function() end }
+                      seen = function() end }
   if W.draws > 1 then generator.identity = ("trace, draws %s"):format(W.draws) end
 
   function generator.open(parent, strategy)
@@ -145,8 +144,7 @@ function trace.new(file, options)
     environment = function(how)
       local seed = how and how.seed or 1
       local start = walk.start_of(W, seed)
-      local alone = not how or how.parallel == 1
-      return { strategies = strategies, generator = new_generator(W, start, alone),
+      return { strategies = strategies, generator = new_generator(W, start),
                evaluator = new_evaluator(W, seed, start), source = W.source[start] }
     end,
   }
