@@ -1,14 +1,15 @@
--- generator/tried.lua - what was tried, on this kernel and on its relatives, a line each: what was
--- changed, and what that brought against the parent of that pull, or why it failed. A pull is
--- told once.
+-- generator/tried.lua - what a search keeps of each pull so that a model can be told of it: what
+-- its kernel measured, what it changed, what that brought against its parent. All of it follows
+-- from the journal, so a resumed search tells the same. And what a model is told: what was tried,
+-- on this kernel and on its relatives, a line each, or why it failed. A pull is told once.
 local changes = require "kernelband.base.changes"
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local keys    = require "kernelband.base.schema".keys
 local reply   = require "kernelband.llm.reply"
 local time    = require "kernelband.base.text".time
 local words   = require "kernelband.generator.words"
 
-local tried = {}
+local tried, collect = {}, lists.collect
 
 local most_line <const> = 6             -- steps from the first version
 local most_here <const> = 8             -- from this kernel, from its parent, elsewhere
@@ -17,6 +18,58 @@ local most_elsewhere <const> = 3
 local most_reason <const> = 140
 local most_settings <const> = 10
 local most_constants <const> = 160      -- bytes of their names, or of their values
+
+-- What is kept ------------------------------------------------------------------------
+
+-- Of an evaluation: what is said of a kernel. nil where there are no times by shape.
+function tried.measured(evaluation)
+  local shapes, evidence = evaluation.shapes, evaluation.evidence or {}
+  if type(shapes) ~= "table" or not shapes[1] or not shapes[1].time_ns then return nil end
+  local timed = collect(shapes, function(s) return (s.role or "timed") == "timed" and s end)
+  return { hot = evidence.hot, remarks = evidence.remarks, shapes = timed }
+end
+
+-- How many times as fast as its parent: { ratio, low, high }. Side by side where the
+-- two were timed so; else by their gains over the baseline, whose intervals' logarithms add
+-- in quadrature.
+function tried.gain(parent, child, evaluation)
+  local pair, ratio = evaluation.against, child.speedup / parent.speedup
+  if pair and pair.kernel == parent.id and pair.speedup then
+    return { ratio = pair.speedup, low = pair.low, high = pair.high }
+  end
+  local function off(edge, other)       -- the logarithm of the way to an end of the interval
+    return math.sqrt(math.log(child[edge] / child.speedup) ^ 2
+                     + math.log(parent[other] / parent.speedup) ^ 2)
+  end
+  if evaluation.screened then return { ratio = ratio } end
+  return { ratio = ratio, low = ratio * math.exp(-off("speedup_low", "speedup_high")),
+           high = ratio * math.exp(off("speedup_high", "speedup_low")) }
+end
+
+-- Settings of open constants that a pull tried: { params, time_ns | verdict }, in order; nil
+-- when there was but one.
+local function tunings(attempts)
+  local _, first = lists.find(attempts, function(a) return a.kind == "tune" end)
+  return first and collect(attempts, function(a, i)
+    local e = i >= first - 1 and a.evaluation
+    return e and { params = a.candidate.params, verdict = e.verdict,
+                   time_ns = e.verdict == "ok" and e.time_ns or nil }
+  end)
+end
+
+-- The row of a pull that has landed, beside what it has already.
+function tried.row(row, p)
+  local last = p.kept or p.attempts[#p.attempts]
+  for _, a in ipairs(p.attempts) do row.repaired = row.repaired or a.kind == "repair" end
+  if last then
+    row.change = changes.of(p.parent.source, last.candidate.source, p.parent.params,
+                            last.candidate.params, last.evaluation.declared ~= nil)
+  end
+  if p.child then row.gain = tried.gain(p.parent, p.child, p.evaluation) end
+  row.tuned = tunings(p.attempts)
+end
+
+-- What is told ------------------------------------------------------------------------
 
 local function quoted(text)
   return '"' .. reply.excerpt(tostring(text or ""), most_reason):gsub('"', "'") .. '"'

@@ -6,7 +6,7 @@ local clean   = require "kernelband.report.clean"
 local html    = require "kernelband.report.html"
 local lists   = require "kernelband.base.lists"
 local text    = require "kernelband.base.text"
-local told    = require "kernelband.generator.told"
+local tried   = require "kernelband.generator.tried"
 
 local exchanges = {}
 
@@ -21,7 +21,7 @@ local function compare(e, reader)
   local child = reader:rows("SELECT * FROM kernels WHERE id = ?", e.child)[1]
   if not child or not parent then return end
   e.change = changes.of(parent.source, child.source)
-  e.gain = told.gain(parent, child, clean.evaluation(reader:evaluations(nil, e.child)[1]))
+  e.gain = tried.gain(parent, child, clean.evaluation(reader:evaluations(nil, e.child)[1]))
 end
 
 local calls = [[

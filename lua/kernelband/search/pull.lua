@@ -10,6 +10,7 @@
 -- generator says that the strategy cannot help this kernel).
 
 local json   = require "kernelband.base.json"
+local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
 
 local pull = {}
@@ -48,14 +49,11 @@ end
 -- Asking the generator ----------------------------------------------------------------------
 
 local function context(s, p)
-  local history = s.history
-  return {
+  return lists.with(s.history, {
     pull = p.n, pool = s.pool, best = s.pool.best, task = s.task, loop = s.loop,
-    hints = s.steering.hints, history = history.of_parent[p.parent.id] or {},
-    rows = history.rows, made = history.made, measured = history.measured,
-    budget = s.budget.left, prefer = s.policy.prefer, note = s.note,
-    call = function(r) call(s, p, r) end,
-  }
+    hints = s.steering.hints, budget = s.budget.left, prefer = s.policy.prefer, note = s.note,
+    history = s.history.of_parent[p.parent.id] or {}, call = function(r) call(s, p, r) end,
+  })
 end
 
 -- Waits while the service refuses; true to try once more.

@@ -119,8 +119,8 @@ local function add_row(s, p)
   local row = { n = p.n, strategy = p.strategy_name, verdict = p.verdict, reason = p.reason,
                 reward = p.reward, parent = p.parent.id, child = child.id,
                 speedup = child.speedup, best_speedup = s.pool.best.speedup, terms = p.terms }
-  if s.told then
-    s.told.row(row, p, function(a) return a.evaluation end)
+  if s.tried then
+    s.tried.row(row, p)
     if row.child then history.made[row.child] = row end
   end
   history.rows[#history.rows + 1] = row
@@ -132,7 +132,7 @@ end
 
 -- A kernel joins the pool. Returns true when it is the best so far.
 local function admit(s, kernel, evaluation)
-  if s.told then s.history.measured[kernel.id] = s.told.measured(evaluation) end
+  if s.tried then s.history.measured[kernel.id] = s.tried.measured(evaluation) end
   return s.pool:add(kernel, evaluation)
 end
 

@@ -283,7 +283,7 @@ function setup.search(options, L, view)
   s.strategies, s.index = opt.strategies and strategy.set(opt.strategies) or env.strategies, {}
   for i, one in ipairs(s.strategies) do s.history.arms[one.name], s.index[one.name] = 0, i end
   s.generator = start_generator(s, opt, env)
-  s.told = s.generator.asks and require "kernelband.generator.told"
+  s.tried = s.generator.asks and require "kernelband.generator.tried"
   s.baseline_source = env.source
   policy = with_first_memory(policy, opt, s.note)
   s.open_pairs = state.open_pairs(s)
