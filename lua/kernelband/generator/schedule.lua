@@ -52,17 +52,6 @@ local rules = schema.declare("kb.generator.schedule", {
 local most_moves = 512                  -- told to policies of a pair
 local few = 4
 
--- The numbers below n in a random order, to be read from the end.
-local function shuffled(n, rng)
-  local order = {}
-  for i = 1, n do order[i] = i - 1 end
-  for left = n, 2, -1 do
-    local pick = rng:below(left) + 1
-    order[pick], order[left] = order[left], order[pick]
-  end
-  return order
-end
-
 -- A point is a table of parameters, each with a value as the schedule has it.
 local function start(task, options, identity, model, ctx)
   local schedule, limit, draws = task.schedule, options.limit, options.draws
@@ -219,10 +208,17 @@ local function start(task, options, identity, model, ctx)
   local function draw(base, span, rng, prefer)
     local best = prefer and not draws and ranked(base, span, prefer)
     if best then return best end
-    local order = span.size <= limit and shuffled(span.size, rng)
     local some, drawn, most, left = {}, {}, draws or few, 16 * (draws or few)
+    local moved = {}                    -- combinations in the place of one that was drawn
     for i = math.min(span.size, limit), 1, -1 do
-      local point = order and combine(base, span, order[i]) or nearby(base, span, rng)
+      local point
+      if span.size <= limit then
+        local pick = i > 1 and rng:below(i) or 0
+        point = combine(base, span, moved[pick] or pick)
+        moved[pick] = moved[i - 1] or i - 1
+      else
+        point = nearby(base, span, rng)
+      end
       local key = fresh(point)
       if key and not drawn[key] then drawn[key], some[#some + 1] = true, point end
       left = left - (some[1] and 1 or 0)        -- one will do, where others are rare
