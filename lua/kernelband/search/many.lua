@@ -7,7 +7,7 @@
 -- takes no other down. Options of the whole beside the list: workers (processors that
 -- time kernels on the CPU at once, 1), quiet, progress.
 
-local with     = require("kernelband.base.lists").with
+local lists    = require "kernelband.base.lists"
 local core     = require "kernelband.core"
 local jobs     = require "kernelband.base.jobs"
 local loop     = require "kernelband.base.loop"
@@ -18,6 +18,8 @@ local setup    = require "kernelband.search.setup"
 local state    = require "kernelband.search.state"
 
 local many = {}
+
+local collect, with = lists.collect, lists.with
 
 local rules = schema.declare("kb.search_all", {
   { "workers", "integer", default = 1, at_least = 1, at_most = 64,
@@ -81,17 +83,15 @@ function many.run(options)
     group.lanes[i] = jobs.places(group.loop, 1)
   end
   local searches = begin_all(group, options)
-  local left = #searches
-  for i, s in ipairs(searches) do
-    group.loop:spawn(function()
-      if not group.results[i] then
-        local ok, result = pcall(search.finish, s)
-        group.results[i] = ok and result or failed(s, i, result)
-      end
-      left = left - 1
+  local running = collect(searches, function(s, i)
+    return not group.results[i] and group.loop:spawn(function()
+      local ok, result = pcall(search.finish, s)
+      group.results[i] = ok and result or failed(s, i, result)
     end)
+  end)
+  for _, one in ipairs(running) do
+    while not one:done() do state.turn(group.loop) end
   end
-  while left > 0 do state.turn(group.loop) end
   group.view.close()
   return group.results
 end
