@@ -168,8 +168,6 @@ local function copy(v)
   return out
 end
 
-local kinds = { phi_kind = true, rho_kind = true, signature_kind = true, h_kind = true }
-
 -- A function from the engine's kernels to the policy's copies of them, and a table for the way
 -- back. A kernel without id has no other place than its own table.
 local function mirror()
@@ -179,10 +177,8 @@ local function mirror()
     local c = copies[kernel]
     if not c then
       kernel.note = kernel.note or {}
-      c = {}
-      for k, v in next, kernel do       -- kernels share what says the kinds of their evidence
-        c[k] = k == "note" and v or kinds[k] and fence.freeze(v) or copy(v)
-      end
+      c = copy(kernel)
+      c.note = kernel.note
       copies[kernel], originals[c] = c, kernel
     end
     return c

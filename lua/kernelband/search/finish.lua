@@ -139,7 +139,7 @@ local function why_exhausted(s)
     return ("policy %s chose nothing, though a pair of kernel and strategy is open"):format(
       s.policy_name)
   end
-  local closed = s.steering.narrows and "steering (veto or pin) closes every pair"
+  local closed = s.steering.narrows() and "steering (veto or pin) closes every pair"
     or s.open_pairs.declined and "the generator answered NOT APPLICABLE twice to every pair"
   if closed and any(generator_open) then return closed .. " of kernel and strategy that is left" end
   return s.generator.ending and s.generator.ending(s.strategies)

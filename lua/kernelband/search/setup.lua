@@ -128,7 +128,7 @@ end
 
 -- What people say to the search; nothing reaches one that has no folder.
 local nothing_said <const> = { hints = {}, paused = false, look = nothing, unpause = nothing,
-                               open = function() return true end }
+                               open = function() return true end, narrows = nothing }
 
 -- The generator --------------------------------------------------------------------------
 

@@ -31,14 +31,7 @@ local final = { build_failed = true, launch_failed = true, wrong = true, cheated
 --   pool.best, pool.best_evaluation, pool.best_times_ns (of its timed shapes)
 --   pool.baseline_ns, pool.baseline_evaluation
 function state.pool(of_task)
-  return setmetatable({ of_task = of_task, known = {}, tried = {}, kinds = {} }, pool)
-end
-
--- Most kernels share what kinds of evidence they have: it is kept once.
-local function shared(self, kinds)
-  local key = ("%s;%s;%s;%s"):format(table.concat(kinds, ","), kinds.sm, kinds.dram, kinds.l2)
-  self.kinds[key] = self.kinds[key] or kinds
-  return self.kinds[key]
+  return setmetatable({ of_task = of_task, known = {}, tried = {} }, pool)
 end
 
 -- Its time is the baseline's over its speed-up, both measured side by side, so that a drift
@@ -50,14 +43,14 @@ function pool:new_kernel(parent, strategy, candidate, evaluation)
     time_ns = self.baseline_ns / speedup, speedup = speedup,
     speedup_low = evaluation.speedup_low or speedup,
     speedup_high = evaluation.speedup_high or speedup, note = {}, profile = evaluation.profile,
-    h = evidence.h or {}, h_kind = shared(self, evidence.h_kind or {}) }
+    h = evidence.h or {}, h_kind = evidence.h_kind or {} }
   for _, f in ipairs(features) do
     local name, values, kinds = f[1], evidence[f[1]], evidence[f[1] .. "_kind"] or {}
     if not values then
       values, kinds = {}, {}
       for i = 1, f[2] do values[i], kinds[i] = 0, "missing" end
     end
-    k[name], k[name .. "_kind"] = values, shared(self, kinds)
+    k[name], k[name .. "_kind"] = values, kinds
   end
   return k
 end
@@ -253,7 +246,7 @@ function state.open_pairs(s)
 
   function open_pairs.open(kernel, i, without_generator)
     local one = s.strategies[i]
-    if s.steering.narrows and not s.steering.open(kernel, one.name) then return false end
+    if not s.steering.open(kernel, one.name) then return false end
     if (declined[one.name][kernel] or 0) >= most_declined then return false end
     if one.applies then
       local known = applies[one]

@@ -45,11 +45,6 @@ local act = {
   pin = function(s, id) s.pinned = id ~= "none" and id or nil end,
 }
 
-local function obey(s, command, argument)
-  act[command](s, argument)
-  s.narrows = next(s.vetoed) ~= nil or s.pinned ~= nil
-end
-
 -- What a text says to search s: command, argument | nil, why it cannot be done.
 local function understood(s, text)
   local command, argument = steer.parse(text)
@@ -64,7 +59,7 @@ end
 -- s: the search. Returns
 --   hints, paused
 --   open(kernel, name)   whether steering leaves this pair open
---   narrows      whether there is any that it does not
+--   narrows()    whether there may be any that it does not
 --   look()       does what is due; true when a stop was asked for
 --   unpause()    what was said before the run was resumed keeps it paused no longer
 function steer.new(s)
@@ -79,12 +74,14 @@ function steer.new(s)
     return not steering.vetoed[name] and (not steering.pinned or kernel.id == steering.pinned)
   end
 
+  function steering.narrows() return next(steering.vetoed) or steering.pinned end
+
   -- What was said before the run was resumed, when as much had come to pass as then.
   local function replay()
     while due[at] and s.history.landed >= due[at].landed and s.flights.chosen >= due[at].chosen do
       local command, argument = understood(s, due[at].text)
       local ended = command == "pause" and steering.resumed       -- with the run as it was then
-      if command and not ended then obey(steering, command, argument) end
+      if command and not ended then act[command](steering, argument) end
       at = at + 1
     end
   end
@@ -99,7 +96,7 @@ function steer.new(s)
       if command then
         journal.steered(row.id, row.text .. " " .. moment())
         s.note("steered: " .. row.text)
-        obey(steering, command, argument)
+        act[command](steering, argument)
         stop = stop or command == "stop"
       else
         s.note(("steer %s: %s"):format(row.text, argument))
