@@ -295,10 +295,12 @@ local function start(def, file, ctx, remembered, params)
     kernel.note = c.note
   end
 
-  -- pending: how many pulls are under way; which: a list of { parent, strategy }.
+  -- pending: how many pulls are under way; which: a list of { parent, strategy, params }, without
+  -- strategy where it is there no more.
   function running.choose(pending, which)
     local waiting = lists.collect(which or {}, function(e)
-      return { parent = copy_of(e.parent), strategy = e.strategy, params = copy(e.params) }
+      return e.strategy and { parent = copy_of(e.parent), strategy = e.strategy,
+                              params = copy(e.params) }
     end)
     n, under_way.list = n + 1, waiting
     at_pull(n)

@@ -3,8 +3,8 @@
 -- declares). It runs in a coroutine of the search's loop, so that many pulls may think or be
 -- measured at once. Nothing here touches the pool's kernels or the policy.
 --
--- A pull: n, parent, strategy (index), strategy_name, terms, started_s, stage
--- (proposing, waiting, evaluating, repairing, tuning), attempts (list of { kind,
+-- A pull: n, parent, strategy (index), strategy_name, terms, started_s, params (of the candidate
+-- under way), stage (proposing, waiting, evaluating, repairing, tuning), attempts (list of { kind,
 -- candidate, evaluation, text }), kept (the one that counts), verdict, reason, row (what
 -- the journal says of it), cancelled, lost (why it could not be evaluated), declined (the
 -- generator says that the strategy cannot help this kernel).
@@ -59,11 +59,8 @@ end
 -- Waits while the service refuses; true to try once more.
 local function wait_for_turn(s, p)
   if s.stopping or p.cancelled then return false end
-  local stage = p.stage
   p.stage = "waiting"
-  local ok = s.retries.await_turn()
-  p.stage = stage
-  return ok and not s.stopping and not p.cancelled
+  return s.retries.await_turn() and not s.stopping and not p.cancelled
 end
 
 -- Checks what a generator made; one that journals no calls says itself what it cost.
@@ -78,8 +75,11 @@ local function accept(s, p, what, made)
   end
 end
 
+local stages = { propose = "proposing", repair = "repairing" }
+
 local function ask(s, p, what, a, b)
   while not s.retries.reason or wait_for_turn(s, p) do
+    p.stage = stages[what]
     local rng = s.rng:split(("%s %d"):format(what, p.n))
     local made, reason, code, wait_s = s.generator[what](a, b, rng, context(s, p))
     if code == "EPAUSE" or code == "ESTOP" then
@@ -97,14 +97,13 @@ end
 -- From now on this candidate is under way: the generator is told, if it wants to know, and
 -- the policy hears its parameters where the generator can list them.
 local function hold(s, p, candidate)
-  p.held = candidate
+  p.held, p.params = candidate, s.generator.moves and candidate.params
   if s.generator.pending then s.generator.pending(candidate, true) end
 end
 
 -- The steps ---------------------------------------------------------------------------------
 
 local function propose(s, p)
-  p.stage = "proposing"
   if not s.open_pairs.open(p.parent, p.strategy, true) then
     p.reason = ("%s does not apply to kernel %d"):format(p.strategy_name, p.parent.id)
     return nil
@@ -147,11 +146,9 @@ end
 
 -- unfit: why it is not worth a look. Returns the attempt; nil: there is no verdict.
 local function evaluate(s, p, kind, candidate, unfit)
-  local stage = p.stage
   if kind ~= "tune" then p.stage = "evaluating" end
   local result = unfit and { verdict = "build_failed", reason = unfit, shapes = {} }
                  or judged(s, p, candidate)
-  p.stage = stage
   if not result then return nil end
   if candidate.declared then result.declared = s.pool:hash(candidate.declared) end
   local attempt = { kind = kind, candidate = candidate }
@@ -174,7 +171,6 @@ local function repair(s, p, attempt)
   local g = s.generator
   for _ = 1, g.repair and (g.repairs or 1) or 0 do
     if not mendable[attempt.evaluation.verdict] or s.stopping or s.budget.used_up() then break end
-    p.stage = "repairing"
     local candidate = ask(s, p, "repair", attempt.candidate, attempt.evaluation)
     if p.cancelled or not candidate or s.pool:claim(p, candidate.source) then
       p.cancelled = false               -- what is known of it is known

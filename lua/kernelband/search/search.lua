@@ -85,10 +85,7 @@ end
 -- A new pull, under way; nil when the policy has nothing left.
 local function choose(s)
   local flights = s.flights
-  local parent, strategy, terms = s.policy.choose(#flights, lists.collect(flights, function(p)
-    return p.strategy and { parent = p.parent, strategy = p.strategy, n = p.n,
-                            params = s.generator.moves and p.held and p.held.params }
-  end))
+  local parent, strategy, terms = s.policy.choose(#flights, flights)
   if parent == nil then
     if not (s.journal.forced and s.journal.past(flights.chosen + 1)) then
       s.exhausted = #flights == 0
