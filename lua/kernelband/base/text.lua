@@ -120,6 +120,8 @@ local times = { { 1e9, "%.2f s" }, { 1e6, "%.2f ms" }, { 1e3, "%.2f us" }, { 1, 
 local sizes = { { 1 << 30, "%.4g GiB" }, { 1 << 20, "%.4g MiB" }, { 1 << 10, "%.4g KiB" },
                 { 1, "%.0f bytes" } }
 local counts = { { 1e6, "%.1fM" }, { 1e3, "%.0fk" }, { 1, "%.0f" } }
+local amounts = { { 1e15, "%.3g P" }, { 1e12, "%.3g T" }, { 1e9, "%.3g G" }, { 1e6, "%.3g M" },
+                  { 1e3, "%.3g k" }, { 1, "%.3g " } }
 
 -- "1.20 us", "-" for nil and what is no number.
 function text.time(ns)
@@ -132,6 +134,9 @@ function text.bytes(n) return scaled(n, sizes) end
 
 -- "950", "12k", "3.4M".
 function text.count(n) return scaled(n, counts) end
+
+-- "1.31 Mflop", "103 GB/s".
+function text.amount(v, unit) return scaled(v, amounts) .. unit end
 
 -- 12345678 -> "12,345,678".
 function text.thousands(n)

@@ -105,8 +105,8 @@ end
 
 -- A generator of kernelband.generator, whose instances ask.
 function ask.generator(self)
-  return { name = self.name, identity = self.identity,
-           start = function(task, ctx) return start(self, task, ctx) end }
+  function self.start(task, ctx) return start(self, task, ctx) end
+  return self
 end
 
 return ask

@@ -88,7 +88,7 @@ function default.task(about)
   for _, s in ipairs(t.shapes and t.shapes.timed or {}) do
     local work = t.work(s)
     add("- timed: %s: %s, at least %s moved", tasks.show_shape(t, s),
-        words.amount(work.flops, "flop"), words.amount(work.bytes, "B"))
+        base_text.amount(work.flops, "flop"), base_text.amount(work.bytes, "B"))
   end
   local file = t.reference and t.reference[about.language]
   local text = file and core.system.read_file(file)

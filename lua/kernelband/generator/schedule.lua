@@ -230,26 +230,23 @@ local function start(task, options, identity, model, ctx)
   local instance = { name = "schedule", identity = identity, priced = model and model.priced,
                      asks = model and model.asks }
 
-  -- Points that the model named and that are still to be proposed; nil: it was not asked yet.
-  local queue
+  -- Points that the model named; nil: it was not asked yet.
+  local named
   local function ask_first(rng, here)
-    if queue then return nil end
+    if named then return nil end
     local list, why, code, wait_s = model.points(schedule.parameters, schedule.file,
                                                  here.pool[1], rng, here)
     if code then return nil, why, code, wait_s end
     if not list then here.note("no first points: " .. tostring(why)) end
-    queue, instance.asks = list or {}, nil
+    named, instance.asks = list or {}, nil
   end
 
-  -- The next of them that is new; nil: there is none. Where several pulls want it, the first asks.
+  -- The first of them that is new; nil: there is none. Where several pulls want it, the first asks.
   local places = model and require("kernelband.base.jobs").places(ctx.loop, 1)
   local function from_model(rng, here)
     local _, why, code, wait_s = places.use(ask_first, rng, here)
     if code then return nil, why, code, wait_s end
-    while queue[1] do
-      local point = table.remove(queue, 1)
-      if fresh(point) then return point end
-    end
+    return (lists.find(named, fresh))
   end
 
   -- Remembers one fresh point a (parent, strategy) and asks only whether it

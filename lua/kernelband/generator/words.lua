@@ -11,15 +11,6 @@ local collect, bytes = lists.collect, text.bytes
 
 local function known(v) return type(v) == "number" and v == v and v > 0 end
 
-local prefixes = { { 1e15, "P" }, { 1e12, "T" }, { 1e9, "G" }, { 1e6, "M" }, { 1e3, "k" },
-                   { 1, "" } }
-
--- 1.31 M, 103 G: three figures and a prefix; the unit follows.
-function words.amount(v, unit)
-  local prefix = lists.find(prefixes, function(p) return v >= p[1] end) or prefixes[#prefixes]
-  return ("%.3g %s%s"):format(v / prefix[1], prefix[2], unit)
-end
-
 -- The machine -----------------------------------------------------------------------
 
 -- Fields of a machine, each with its text and its unit, bytes where there is none.
@@ -39,7 +30,7 @@ local bandwidths = { { "l1_bytes_per_s", "L1 %s", "B/s" }, { "l2_bytes_per_s", "
 local function told(of, fields, between)
   local list = collect(fields, function(f)
     local v = of[f[1]]
-    return known(v) and f[2]:format(f[3] and words.amount(v, f[3]) or bytes(v))
+    return known(v) and f[2]:format(f[3] and text.amount(v, f[3]) or bytes(v))
   end)
   return #list > 0 and table.concat(list, between) or nil
 end
@@ -59,7 +50,7 @@ function words.hardware(device)
     add("- vectors: %s%s", type(r.isa) == "string" and r.isa ~= "" and r.isa, known(r.vector_bytes)
         and (", %d bytes, so %d f32 lanes"):format(r.vector_bytes, r.vector_bytes // 4) or "")
     add("- clock of the core as measured: %s",
-        known(r.clock_hz) and words.amount(r.clock_hz, "Hz"))
+        known(r.clock_hz) and text.amount(r.clock_hz, "Hz"))
   elseif language == "cuda" then
     local arch = known(device.arch) and device.arch
     add("- compute capability %d.%d", arch and arch // 10, arch and arch % 10)

@@ -88,17 +88,11 @@ end
 
 -- Lays points over those known of the space and keeps most_points, the latest.
 local function merged(old, new)
-  local seen, out = {}, {}
-  for _, list in ipairs { new, old } do
-    for n = #list, 1, -1 do
-      local key = text.fields(list[n].params)
-      if not seen[key] and #out < most_points then
-        seen[key], out[#out + 1] = true, list[n]
-      end
-    end
-  end
-  for i = 1, #out // 2 do out[i], out[#out + 1 - i] = out[#out + 1 - i], out[i] end
-  return out
+  local all, last = table.move(new, 1, #new, #old + 1, lists.with(old)), {}
+  local keys = lists.collect(all, function(p) return text.fields(p.params) end)
+  for n, key in ipairs(keys) do last[key] = n end
+  local kept = lists.collect(all, function(p, n) return last[keys[n]] == n and p end)
+  return table.move(kept, math.max(1, #kept - most_points + 1), #kept, 1, {})
 end
 
 -- Adds the points of a search on the space called name; the file is replaced whole.

@@ -9,14 +9,15 @@
 -- has by itself. A fact is a name below or a feature's number, 1 to 9 (kernel.phi), with words of
 -- the strategy's own where it has better ones, or where there are none: what a feature
 -- means depends on the device. Words have one %, where the figure goes, and no full stop.
-local collect = require("kernelband.base.lists").collect
-local find    = require("kernelband.base.lists").find
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local fence   = require "kernelband.base.fence"
 local path    = require "kernelband.base.path"
 local schema  = require "kernelband.base.schema"
 
 local strategy = {}
+
+local collect = lists.collect
 
 local load_steps = 1e6
 local call_steps = 1e7
@@ -50,7 +51,7 @@ local function read(fact)
   local name = pair and fact[1] or fact
   local number = type(name) == "number" and math.tointeger(name)
   local f = number and number >= 1 and number <= 9 and { name, "phi", number }
-            or find(known, function(f) return f[1] == name end)
+            or lists.find(known, function(f) return f[1] == name end)
   if not f then
     return nil, "a feature's number 1..9, or a name"
                 .. schema.hint(type(name) == "string" and name or "", strategy.facts)

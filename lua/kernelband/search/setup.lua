@@ -71,8 +71,7 @@ local rules = schema.declare("kb.search", {
 -- workers and, unless told otherwise, its schedule. evaluator: one, or function(loop).
 local function environment(opt)
   if opt.task.environment then
-    local env = opt.task.environment { parallel = opt.parallel, seed = opt.seed,
-                                       device = opt.device, workers = opt.workers }
+    local env = opt.task.environment(opt)
     env.ext = env.ext or "txt"
     return env
   end
@@ -86,8 +85,7 @@ local function environment(opt)
   return { source = tasks.source(opt.task, "baseline"), ext = language == "c" and "c" or "cu",
            strategies = not opt.strategies and strategy.set("strategies/" .. language) or nil,
            generator = schedule.new {}, evaluator = function(L)
-    return require("kernelband.worker").start { task = opt.task, device = opt.device, loop = L,
-      parallel = opt.parallel, workers = opt.workers, seed = opt.seed }
+    return require("kernelband.worker").start(lists.with(opt, { loop = L }))
   end }
 end
 
