@@ -31,11 +31,11 @@ local function new(options)
 
   -- The exchange of this request and pull, of this request, or of this pull.
   local function find(request, about)
-    local function first(fits) return (lists.find(entries, fits)) end
-    local function here(e) return e.pull == about.pull and e.kind == about.kind end
-    return first(function(e) return e.request == request and here(e) end)
-           or first(function(e) return e.request == request end)
-           or first(function(e) return here(e) and e.attempt == about.attempt end)
+    return (lists.best(entries, function(e)
+      local here = e.pull == about.pull and e.kind == about.kind
+      if e.request == request then return here and 3 or 2 end
+      return here and e.attempt == about.attempt and 1
+    end))
   end
 
   local function exchange(question, _, about)

@@ -125,7 +125,7 @@ function surrogate.new(options, moves, remembered, strategies)
   local law = law_of_gains(o)
   local model, axes, encode, speed, valid, rates = {}, nil, nil, nil, nil, {}
   local moving, middle, spaces = {}, nil, {}
-  local points, counted, top = {}, 0, -math.huge        -- measured: { x, y or nil, n, .. }
+  local points, top = {}, -math.huge    -- measured, in their order: { x, y or nil, .. }
   local known = {}                      -- keys of what was measured or is under way
   local places, by_key, looks = {}, {}, 0       -- children, as both models track them
   local drawn = false                   -- whether children are drawn, not ranked
@@ -176,18 +176,6 @@ function surrogate.new(options, moves, remembered, strategies)
     if o.fit > 0 and count > 8 then of:fit(o.fit, group) end
   end
 
-  -- Remembered spaces as groups of the models, each for what it counts for. Rates are those of
-  -- the spaces that count for half or more.
-  local function recall()
-    for g, space in ipairs(spaces) do
-      for _, p in ipairs(space.points) do take(p, g) end
-      if space.weight >= 0.5 then fitted(speed, g, space.count) end
-      space.used = space.weight
-      speed:correlate(g, o.kin * space.weight)
-      valid:correlate(g, o.kin * space.weight)
-    end
-  end
-
   -- What the spaces count for, by the points of this search; true when that has moved.
   local function weigh()
     local own, moved = collect(points, function(p) return p.y and p end), false
@@ -206,13 +194,20 @@ function surrogate.new(options, moves, remembered, strategies)
     points = collect(points, function(p) return kept[p] and p end)
   end
 
-  -- The models anew, from memory and the points.
+  -- The models anew, from memory and the points. Remembered spaces are groups of theirs, each for
+  -- what it counts for. Rates are those of the spaces that count for half or more.
   local function rebuild()
     speed = new_speed()
     valid = core.gp(rates, { signal = 0.4, noise = 0.1, level = 0.2, mean = 0.85,
                              correlation = o.kin, capacity = capacity })
     places, by_key, looks, looked, valued = {}, {}, 0, {}, false
-    recall()
+    for g, space in ipairs(spaces) do
+      for _, p in ipairs(space.points) do take(p, g) end
+      if space.weight >= 0.5 then fitted(speed, g, space.count) end
+      space.used = space.weight
+      speed:correlate(g, o.kin * space.weight)
+      valid:correlate(g, o.kin * space.weight)
+    end
     if #points >= most_points then thin_out() end
     for _, p in ipairs(points) do take(p) end
   end
@@ -249,8 +244,8 @@ function surrogate.new(options, moves, remembered, strategies)
     if not speed or lists.find(axes, lacking) then return end -- of another generator
     forget_imagined()
     local x, y, n = encode(params), kernel and math.log(kernel.speedup), #points + 1
-    counted, known[table.concat(x, ",")] = counted + 1, true
-    points[n] = { x = x, y = y, n = counted, params = params, time_ns = kernel and kernel.time_ns }
+    known[table.concat(x, ",")] = true
+    points[n] = { x = x, y = y, params = params, time_ns = kernel and kernel.time_ns }
     local moved = spaces[1] and n % (n <= 8 and 2 or 4) == 0 and n <= 64 and weigh()
     if n == most_points or moved then rebuild() else take(points[n]) end
     n = #points                         -- they may have been thinned out
