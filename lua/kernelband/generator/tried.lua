@@ -115,22 +115,16 @@ end
 -- The newest `most` of rows that were not told yet, in their order; of those whose field has
 -- that value.
 local function newest(rows, most, told, field, value)
-  local out = {}
-  for i = #rows, 1, -1 do
-    local row = rows[i]
-    if #out < most and not told[row] and (not field or row[field] == value) then
-      told[row] = true
-      table.insert(out, 1, row)
-    end
-  end
-  return out
+  local new = collect(rows, function(row)
+    return not told[row] and (not field or row[field] == value) and row
+  end)
+  return table.move(new, math.max(1, #new - most + 1), #new, 1, {})
 end
 
 -- The steps from the first version to a kernel, the last ones.
-local function lineage(kernel, made, told)
+local function lineage(kernel, made)
   local out, row = {}, made[kernel.id]
   while row and #out < most_line do
-    told[row] = true
     table.insert(out, 1, row)
     row = made[row.parent]
   end
@@ -144,9 +138,11 @@ function tried.text(about)
   local kernel, rows = about.kernel, about.rows or {}
   local function section(title, of, where)
     if #of > 0 then out[#out + 1] = title end
-    for _, row in ipairs(of) do out[#out + 1] = line(row, where) end
+    for _, row in ipairs(of) do
+      out[#out + 1], told[row] = line(row, where), true
+    end
   end
-  section("How this kernel came to be:", lineage(kernel, made, told), true)
+  section("How this kernel came to be:", lineage(kernel, made), true)
   section("From this kernel:", newest(about.history or {}, most_here, told))
   section(("From its parent, kernel %d:"):format(kernel.parent or 0),
           newest(kernel.parent and rows or {}, most_beside, told, "parent", kernel.parent))
