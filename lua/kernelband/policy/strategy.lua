@@ -62,14 +62,16 @@ local function read(fact)
   return { key = f[2], at = f[3], words = words }
 end
 
--- The figure of a fact and where it is from, nil when missing. Kernels may come from
--- elsewhere: anything may stand anywhere.
-local function figure(kernel, f)
+-- A fact as a sentence: its figure and where that is from; nil when missing. Kernels may come
+-- from elsewhere: anything may stand anywhere.
+local function sentence(kernel, f)
   local values, kinds = kernel[f.key], kernel[f.key .. "_kind"]
   local value = type(values) == "table" and values[f.at]
   local kind = type(kinds) == "table" and kinds[f.at] or "unknown origin"
   if type(value) ~= "number" or kind == "missing" then return nil end
-  return f.key == "phi" and value * 100 or value, type(kind) == "string" and kind or type(kind)
+  local figure = ("%.0f%%%%"):format(f.key == "phi" and value * 100 or value)
+  return f.words:gsub("%%", figure) .. (" (%s)."):format(
+    type(kind) == "string" and kind or type(kind))
 end
 
 -- A prompt, a text or a function, with the facts it asked for below it.
@@ -78,14 +80,8 @@ local function with_facts(prompt, list)
   return function(kernel, ...)
     local text = type(prompt) == "function" and prompt(kernel, ...) or prompt
     if type(kernel) ~= "table" then return text end
-    local say = { text }
-    for _, f in ipairs(wanted) do
-      local value, kind = figure(kernel, f)
-      if value then
-        say[#say + 1] = f.words:gsub("%%", ("%.0f%%%%"):format(value)) .. (" (%s)."):format(kind)
-      end
-    end
-    return table.concat(say, "\n")
+    local known_facts = collect(wanted, function(f) return sentence(kernel, f) end)
+    return table.concat({ text, table.unpack(known_facts) }, "\n")
   end
 end
 
