@@ -118,28 +118,19 @@ local function feature(kernel, i)
 end
 
 -- Findings of features: each with its share when all is well and how bad the lack of all of it
--- is; the figure told is so many times the share, or the lack of it.
-local of_cpu = {
-  { 7, 0, 1, 100, "%.0f %% of the inner loops' memory accesses go to the stack" },
-  { 8, 1, 0.9, 100, "%.0f %% of the inner loops' memory accesses are whole contiguous vectors" },
-  { 5, 1, 1, 4, "%.2f instructions a cycle (counted)" },
-  { 1, 1, 2, 100, "%.1f %% of cache references miss (counted)", lack = true },
-  { 9, 1, 0.5, 100, "%.0f %% of arithmetic instructions are fused multiply-adds" },
+-- is; the figure told is so many times the share, or the lack of it. only: of this kind.
+local features = {
+  c = {
+    { 7, 0, 1, 100, "%.0f %% of the inner loops' memory accesses go to the stack" },
+    { 8, 1, 0.9, 100, "%.0f %% of the inner loops' memory accesses are whole contiguous vectors" },
+    { 5, 1, 1, 4, "%.2f instructions a cycle (counted)" },
+    { 1, 1, 2, 100, "%.1f %% of cache references miss (counted)", lack = true },
+    { 9, 1, 0.5, 100, "%.0f %% of arithmetic instructions are fused multiply-adds" } },
+  cuda = { only = "measured",
+    { 8, 1, 1, 100, "%.0f %% of the bytes moved are used" },
+    { 4, 1, 1, 100, "%.0f %% of a warp's threads are active" },
+    { 7, 0, 1, 100, "%.0f %% of shared-memory wavefronts come from bank conflicts" } },
 }
-local of_gpu = {
-  { 8, 1, 1, 100, "%.0f %% of the bytes moved are used" },
-  { 4, 1, 1, 100, "%.0f %% of a warp's threads are active" },
-  { 7, 0, 1, 100, "%.0f %% of shared-memory wavefronts come from bank conflicts" },
-}
-
-local function add_features(add, kernel, list, only)
-  for _, f in ipairs(list) do
-    local v, kind = feature(kernel, f[1])
-    if v and (not only or kind == only) then
-      add(f[3] * math.abs(f[2] - v), f[5], f[4] * (f.lack and 1 - v or v))
-    end
-  end
-end
 
 local function on_cpu(add, kernel, measured, about)
   local r, hot = about.device and about.device.roofline or {}, measured and measured.hot
@@ -152,7 +143,6 @@ local function on_cpu(add, kernel, measured, about)
     add(0.95, "the costliest inner loop calls %s each turn", table.concat(
       collect(hot.calls, function(s) return "`" .. reply.excerpt(s, 40) .. "`" end), ", "))
   end
-  add_features(add, kernel, of_cpu)
 end
 
 local waits = { long_scoreboard = "global or local memory", short_scoreboard = "shared memory",
@@ -178,18 +168,23 @@ local function on_gpu(add, kernel)
   if known(traffic) then
     add(1 - 1 / math.max(traffic, 1), "it moves %.2f times its compulsory bytes", traffic)
   end
-  add_features(add, kernel, of_gpu, "measured")
 end
 
 local looks = { c = on_cpu, cuda = on_gpu }
 
 -- The largest findings, the worst first, as a list of sentences.
 function words.findings(kernel, measured, about)
-  local list, look = {}, looks[about.language]
+  local list, look, rows = {}, looks[about.language], features[about.language] or {}
   local function add(bad, form, ...)  -- how bad, from 0 to 1
     if bad > worth_telling then list[#list + 1] = { bad, form:format(...) } end
   end
   if look then look(add, kernel, measured, about) end
+  for _, f in ipairs(rows) do
+    local v, kind = feature(kernel, f[1])
+    if v and kind == (rows.only or kind) then
+      add(f[3] * math.abs(f[2] - v), f[5], f[4] * (f.lack and 1 - v or v))
+    end
+  end
   return collect(lists.sorted(list, function(f) return -f[1] end), function(f, i)
     return i <= most_findings and f[2]
   end)
