@@ -141,15 +141,6 @@ local function start(task, options, identity, model, ctx)
     return point
   end
 
-  -- None while the machine is not known.
-  local first_points
-  local function suggestions()
-    if not first_points and schedule.first_points and ctx.device() then
-      first_points = call("first_points", ctx.device())
-    end
-    return first_points or {}
-  end
-
   -- Whether a known point has all of these, other than the first points themselves.
   local function tried(owned, is_first)
     for key, point in pairs(known) do
@@ -162,12 +153,17 @@ local function start(task, options, identity, model, ctx)
 
   -- A fresh point: one of the first points, else base with the owned parameters of one, once:
   -- from the next parent on the policy decides.
+  local first_points                    -- nil while the machine is not known
   local function suggested(base, span)
-    local whole = collect(suggestions(), locate)
+    if not first_points and schedule.first_points and ctx.device() then
+      first_points = call("first_points", ctx.device())
+    end
+    if not first_points then return nil end
+    local whole = collect(first_points, locate)
     local point = lists.find(whole, fresh)
     if point then return point end
     local is_first = lists.places(collect(whole, key_of))
-    for _, values in ipairs(suggestions()) do
+    for _, values in ipairs(first_points) do
       local owned = {}
       for _, a in ipairs(span) do
         owned[a.name] = a.values[a.place[values[a.name]]]

@@ -8,8 +8,9 @@
 --
 -- The lines are a stranger's: at most 8 names of 16 values each.
 
-local lists = require "kernelband.base.lists"
-local text  = require "kernelband.base.text"
+local lists  = require "kernelband.base.lists"
+local schema = require "kernelband.base.schema"
+local text   = require "kernelband.base.text"
 
 local tuning = {}
 
@@ -20,8 +21,8 @@ local mark = "^[ \t]*//[ \t]*kb:[ \t]*tune[ \t]*(.-)[ \t\r]*$"
 -- What a line says of a constant; nil: nothing.
 local function declaration(line) return #line < 2048 and line:match(mark) or nil end
 
--- The constant that a declaration's words give | nil, what is wrong with them.
-local function read(said)
+-- The constant that a declaration's words give, beside those before it | nil, what is wrong.
+local function read(said, before)
   local words, values, seen = said:gmatch "[^ \t,]+", {}, {}
   local name = words()
   if not name then return nil, "it names nothing; write // kb: tune NAME value value .." end
@@ -40,25 +41,22 @@ local function read(said)
   if #values > limits.values then
     return nil, ("%s has more than %d values"):format(name, limits.values)
   end
+  if #before == limits.names then return nil, ("more than %d names"):format(limits.names) end
+  if schema.contains(lists.collect(before, "name"), name) then
+    return nil, name .. " is declared twice"
+  end
   return { name = name, values = values }
 end
 
 -- The constants that a source declares, a list of { name =, values = } | nil, what is wrong with
 -- a line.
 function tuning.parse(source)
-  local out, known = {}, {}
+  local out = {}
   for n, line in ipairs(text.lines(source)) do
-    local said = declaration(line)
-    if said then
-      local constant, why = read(said)
-      if constant and known[constant.name] then why = constant.name .. " is declared twice" end
-      if constant and #out == limits.names then
-        why = ("more than %d names"):format(limits.names)
-      end
-      if why then
-        return nil, ("line %d: kb: tune: %s"):format(n, (why:gsub("[^\x20-\x7e]", "?")))
-      end
-      known[constant.name], out[#out + 1] = true, constant
+    local said, why = declaration(line), nil
+    if said then out[#out + 1], why = read(said, out) end
+    if why then
+      return nil, ("line %d: kb: tune: %s"):format(n, (why:gsub("[^\x20-\x7e]", "?")))
     end
   end
   return out
