@@ -264,9 +264,8 @@ function prompt.new(task, overrides, device, baseline)
   end
 
   local function of_kernel(kernel, ctx, strategy)
-    local of = with(ctx, { kernel = kernel, profile = kernel.profile, strategy = strategy })
-    of.measured = ctx.measured and ctx.measured[kernel.id]
-    return of
+    return with(ctx, { kernel = kernel, profile = kernel.profile, strategy = strategy,
+                       measured = ctx.measured and ctx.measured[kernel.id] or false })
   end
 
   function p.propose(parent, strategy, ctx)

@@ -64,7 +64,7 @@ end
 --   unpause()    what was said before the run was resumed keeps it paused no longer
 function steer.new(s)
   local steering = { hints = {}, vetoed = {}, paused = false }
-  local journal, at = s.journal, 1
+  local journal = s.journal
   local due = collect(journal.steers, function(row)
     local text, landed, chosen = row.text:match "^(.*) @ (%d+) (%d+)$"
     return text and { text = text, landed = tonumber(landed), chosen = tonumber(chosen) }
@@ -78,18 +78,17 @@ function steer.new(s)
 
   -- What was said before the run was resumed, when as much had come to pass as then.
   local function replay()
-    while due[at] and s.history.landed >= due[at].landed and s.flights.chosen >= due[at].chosen do
-      local command, argument = understood(s, due[at].text)
+    while due[1] and s.history.landed >= due[1].landed and s.flights.chosen >= due[1].chosen do
+      local command, argument = understood(s, table.remove(due, 1).text)
       local ended = command == "pause" and steering.resumed       -- with the run as it was then
       if command and not ended then act[command](steering, argument) end
-      at = at + 1
     end
   end
 
   local function moment() return ("@ %d %d"):format(s.history.landed, s.flights.chosen) end
 
   function steering.look()
-    if at <= #due then replay() end
+    replay()
     local stop = false
     for _, row in ipairs(s.replaying() and {} or journal.asked()) do
       local command, argument = understood(s, row.text)
