@@ -7,7 +7,6 @@
 local diff   = require "kernelband.base.diff"
 local lists  = require "kernelband.base.lists"
 local normal = require "kernelband.base.source".normal
-local keys = require "kernelband.base.schema".keys
 
 local changes = {}
 
@@ -43,14 +42,14 @@ end
 
 -- Names that another text has not, those used most first: they tell most.
 local function missing_in(other, count)
-  local out = lists.collect(keys(count), function(name) return not other[name] and name end)
+  local out = lists.collect(lists.keys(count), function(name) return not other[name] and name end)
   out = lists.sorted(out, function(name) return -count[name] end)
   out = lists.collect(out, function(name, i) return i <= most_names and code(name) end)
   return #out > 0 and table.concat(out, " ")
 end
 
 local function params(old, new)
-  local out = lists.collect(keys(new), function(name)
+  local out = lists.collect(lists.keys(new), function(name)
     return old[name] ~= nil and old[name] ~= new[name]
            and code(("%s = %s -> %s"):format(name, tostring(old[name]), tostring(new[name])))
   end)

@@ -2,12 +2,12 @@
 local lists = {}
 
 -- What of(item, i) gives for each item of a list, in their order; items for which it gives nothing
--- (nil, false) are left out. of may be the name of a field.
+-- (nil, false) are left out. of may be the key of a field.
 function lists.collect(list, of)
   local out = {}
   for i, item in ipairs(list) do
     local value
-    if type(of) == "string" then value = item[of] else value = of(item, i) end
+    if type(of) == "function" then value = of(item, i) else value = item[of] end
     if value then out[#out + 1] = value end
   end
   return out
@@ -38,8 +38,32 @@ function lists.sorted(list, key)
     if a[1] ~= b[1] then return a[1] < b[1] end
     return a[2] < b[2]
   end)
-  return lists.collect(rows, function(row) return row[3] end)
+  return lists.collect(rows, 3)
 end
+
+-- The items in groups of the same key(item, i), or of the same field of that name, in the order of
+-- their first items.
+function lists.groups(list, key)
+  local out, by = {}, {}
+  for i, item in ipairs(list) do
+    local k
+    if type(key) == "function" then k = key(item, i) else k = item[key] end
+    local group = by[k] or {}
+    if not by[k] then out[#out + 1], by[k] = group, group end
+    group[#group + 1] = item
+  end
+  return out
+end
+
+-- The keys of a table, sorted as text.
+function lists.keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  return keys
+end
+
+function lists.contains(list, v) return lists.find(list, function(x) return x == v end) ~= nil end
 
 -- Where each item of a list stands: the set of them, too.
 function lists.places(list)

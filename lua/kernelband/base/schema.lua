@@ -196,15 +196,7 @@ function schema.wanted(rule)
          .. (least and most and least .. ".." .. most or least and ">= " .. least or "<= " .. most)
 end
 
--- The keys of a table, sorted as text.
-function schema.keys(t)
-  local keys = {}
-  for k in pairs(t) do keys[#keys + 1] = k end
-  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
-  return keys
-end
-
-function schema.contains(list, v) return lists.find(list, function(x) return x == v end) ~= nil end
+schema.keys, schema.contains = lists.keys, lists.contains
 
 local function in_bounds(rule, v)
   local n = type(v) == "table" and #v or v
@@ -229,7 +221,7 @@ local function check_value(v, rule, where, noun, path)
   end)
   if not matched then refuse() end
   if matched == "integer" then v = math.tointeger(v) end
-  if rule.one_of and not schema.contains(rule.one_of, v) or not in_bounds(rule, v) then refuse() end
+  if rule.one_of and not lists.contains(rule.one_of, v) or not in_bounds(rule, v) then refuse() end
   local fine, must = (rule.check or kinds.any)(v)
   if not fine then refuse(must or "valid") end
   if type(v) ~= "table" then return v end
@@ -243,9 +235,9 @@ local function check_value(v, rule, where, noun, path)
 end
 
 function check_table(t, rules, where, noun, prefix)
-  local names, out = lists.collect(rules, function(rule) return rule[1] end), {}
+  local names, out = lists.collect(rules, 1), {}
   local known = lists.places(names)
-  for _, key in ipairs(schema.keys(t)) do       -- the first, so that the message is always the same
+  for _, key in ipairs(lists.keys(t)) do        -- the first, so that the message is always the same
     if not known[key] then
       schema.raise("%s: unknown %s '%s%s'%s", where, noun, prefix, tostring(key),
                    schema.hint(key, names))

@@ -2,7 +2,6 @@
 -- words, sorted keys, numbers with units. No function depends on the locale.
 local core   = require "kernelband.core"
 local lists  = require "kernelband.base.lists"
-local schema = require "kernelband.base.schema"
 
 local text = {}
 
@@ -34,8 +33,6 @@ end
 -- Text of others as one line: no control character reaches a terminal.
 function text.one_line(s) return (tostring(s):gsub("[%c\127]+", " ")) end
 
-function text.first_line(s) return tostring(s):match "[^\n]*" end
-
 -- The lines of a text, without what ends them; the last needs no end.
 function text.lines(s)
   if s ~= "" and s:sub(-1) ~= "\n" then s = s .. "\n" end
@@ -66,7 +63,7 @@ function text.plural(n, one, several)
   return ("%d %s"):format(n, n == 1 and one or several or one .. "s")
 end
 
-text.keys = schema.keys
+text.keys = lists.keys
 
 -- "cols=64 rows=128".
 function text.fields(t, separator)

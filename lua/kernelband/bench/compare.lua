@@ -200,7 +200,7 @@ local function arms_of(cell, at)
   all_of(cell, at, function(row)
     for name, n in pairs(row.arms or {}) do sum[name] = (sum[name] or 0) + n end
   end)
-  return collect(text.keys(sum), function(name)
+  return collect(lists.keys(sum), function(name)
     return { name = name, pulls = sum[name] / (#at.spaces * #at.seeds) }
   end)
 end
@@ -231,7 +231,7 @@ local function same_as(cell, cells, spaces)
     local same = all_of(cell, shared(spaces, cell, other), function(row)
       return row.choices ~= nil and row.choices == other.rows[row.space][row.seed].choices
     end)
-    if same[1] and not schema.contains(same, false) then return other.name end
+    if same[1] and not lists.contains(same, false) then return other.name end
   end
 end
 

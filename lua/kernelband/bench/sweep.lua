@@ -21,7 +21,6 @@ local jobs    = require "kernelband.base.jobs"
 local json    = require "kernelband.base.json"
 local runner  = require "kernelband.bench.sweep_run"
 local schema  = require "kernelband.base.schema"
-local text    = require "kernelband.base.text"
 
 local sweep = {}
 
@@ -172,7 +171,7 @@ local function work(o, pending, base, stage, done)
   local pulls, script = 0, rawget(_G, "arg")
   for _, unit in ipairs(pending) do pulls = pulls + unit.steps end
   local n = math.min(o.jobs or #core.system.cpus(), pulls // least_pulls)
-  save_rows(base, lists.collect(text.keys(done), function(key) return done[key] end))
+  save_rows(base, lists.collect(lists.keys(done), function(key) return done[key] end))
   if n > 1 and script and script[0] then
     spread(pending, stage, n)
   else

@@ -11,8 +11,6 @@ local schema   = require "kernelband.base.schema"
 local search   = require "kernelband.search.search"
 local text     = require "kernelband.base.text"
 
-local keys = text.keys
-
 local runner = {}
 
 runner.baselines = { "oracle", "oracle-best", "sample", "arms" }
@@ -26,7 +24,7 @@ local function is_named(v) return type(v) == "table" and v.name and v.value ~= n
 local label_of
 
 local function labels(t, is, between)
-  return table.concat(lists.collect(keys(t), function(name)
+  return table.concat(lists.collect(lists.keys(t), function(name)
     return name .. is .. label_of(t[name])
   end), between)
 end
@@ -41,7 +39,7 @@ end
 -- All combinations of a grid, each a table of parameters.
 local function combinations(grid)
   local out = { {} }
-  for _, name in ipairs(keys(grid)) do
+  for _, name in ipairs(lists.keys(grid)) do
     local values, longer = grid[name], {}
     if type(values) ~= "table" or #values == 0 then
       schema.raise_at_call("kb.sweep", "grid.%s must be a list of values, got %s", name,

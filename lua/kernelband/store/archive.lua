@@ -10,9 +10,8 @@
 --
 -- What comes out of a run folder was written by somebody else: names, sizes and
 -- numbers are bounded, and its Lua can compute and nothing more.
-local collect = require("kernelband.base.lists").collect
+local lists = require "kernelband.base.lists"
 local core = require "kernelband.core"
-local keys = require "kernelband.base.schema".keys
 local path = require "kernelband.base.path"
 
 local archive = {}
@@ -30,7 +29,7 @@ local function files_of(task, languages)
 end
 
 local function hash_of_files(files)
-  return core.system.hash(table.concat(collect(files, function(file)
+  return core.system.hash(table.concat(lists.collect(files, function(file)
     local text = core.system.read_file(file)
     return text and core.system.hash(text) or file
   end), " "))
@@ -44,7 +43,7 @@ function archive.fingerprint(task, policy_file, strategies)
   return {
     task = task.hash or task.file and hash_of_files(files) or core.system.hash(task.name),
     policy = hash_of_files { policy_file },
-    strategies = hash_of_files(collect(strategies, "path")),
+    strategies = hash_of_files(lists.collect(strategies, "path")),
   }
 end
 
@@ -92,7 +91,7 @@ function archive.restore_task(reader, into, load)
   if type(files) ~= "table" or not files["task.lua"] then
     return nil, "this run was recorded without its task's files"
   end
-  local names = keys(files)
+  local names = lists.keys(files)
   if #names > most_files then return nil, "its task has too many files" end
   local dir = into .. ("/d"):rep(most_ups) .. "/task"
   assert(core.system.mkdir_p(dir))

@@ -19,7 +19,6 @@ local baselines = require "kernelband.trace.baselines"
 local path   = require "kernelband.base.path"
 local read   = require "kernelband.trace.read"
 local schema = require "kernelband.base.schema"
-local text   = require "kernelband.base.text"
 local space  = require "kernelband.trace.space"
 local walk   = require "kernelband.trace.walk"
 
@@ -51,7 +50,7 @@ local function given_start(W, baseline, start)
     start = baseline
       or schema.raise_at_call("kb.trace", "%s does not say which row is the baseline", W.file)
   end
-  for _, name in ipairs(text.keys(start)) do
+  for _, name in ipairs(lists.keys(start)) do
     if not at[name] then
       schema.raise_at_call("kb.trace", "start: %s has no axis '%s'%s", W.file, name,
                            schema.hint(name, W.axes))

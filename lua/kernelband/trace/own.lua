@@ -58,7 +58,7 @@ function own.read(file, text, read)
       space.strategies = type(row.strategies) == "table" and row.strategies[1] and row.strategies
     else
       local config = by_axis(space.axes, read.field(file, where, row, "c", "table"))
-      if not schema.contains(verdicts, row.v) then
+      if not lists.contains(verdicts, row.v) then
         schema.raise("%s: %s: unknown verdict %s", file, where, schema.show(row.v))
       end
       space.add(where, config, read.row(file, where, { verdict = row.v, time = row.t,

@@ -26,26 +26,23 @@ local function size(parameters)
   return n
 end
 
--- The strategies that own parameters of the schedule, and the places of these.
+-- The strategies that own parameters of the schedule, with these.
 local function groups_of(parameters, strategies)
-  local place = lists.places(lists.collect(parameters, function(p) return p[1] end))
+  local free = {}
+  for _, p in ipairs(parameters) do free[p[1]] = #p[2] > 1 and p end
   return lists.collect(strategies, function(s)
-    local axes = lists.collect(s.moves, function(move)
-      return place[move] and #parameters[place[move]][2] > 1 and move
-    end)
-    local at = lists.collect(axes, function(name) return place[name] end)
-    local owned = lists.collect(at, function(i) return parameters[i] end)
-    for _, move in ipairs(s.moves) do place[move] = nil end     -- one strategy owns it
-    return #axes > 0 and { name = s.name, target = s.target, axes = axes, at = at,
-                           size = size(owned), taken = 1 }
+    local owned = lists.collect(s.moves, function(move) return free[move] end)
+    for _, p in ipairs(owned) do free[p[1]] = nil end           -- one strategy owns it
+    return #owned > 0 and { name = s.name, target = s.target, parameters = owned, taken = 1 }
   end)
 end
 
--- Combinations of a group's values as numbers below its size, 0, the baseline's, first, the rest
--- in a seeded order.
+-- Combinations of a group's values as numbers, 0, the baseline's, first, the rest in a seeded
+-- order.
 local function combinations(group, rng)
-  local list, n = { 0 }, math.min(group.size, most_combinations)
-  for i = 1, n - 1 do list[i + 1] = group.size > n and rng:below(group.size) or i end
+  local all = size(group.parameters)
+  local list, n = { 0 }, math.min(all, most_combinations)
+  for i = 1, n - 1 do list[i + 1] = all > n and rng:below(all) or i end
   for i = n, 3, -1 do
     local j = 2 + rng:below(i - 1)
     list[i], list[j] = list[j], list[i]
@@ -64,15 +61,15 @@ end
 -- Yields all products of the combinations taken, with `new` fixed to its latest.
 local function yield_products(groups, parameters, new)
   local point = {}
-  for i in ipairs(parameters) do point[i] = 1 end
+  for _, p in ipairs(parameters) do point[p[1]] = p[2][1] end
   local function walk(k)
     local g = groups[k]
-    if not g then return coroutine.yield(table.move(point, 1, #point, 1, {})) end
+    if not g then return coroutine.yield(lists.with(point)) end
     for c = g == new and g.taken or 1, g.taken do
       local code = g.list[c]
-      for _, i in ipairs(g.at) do
-        point[i] = code % #parameters[i][2] + 1
-        code = code // #parameters[i][2]
+      for _, p in ipairs(g.parameters) do
+        point[p[1]] = p[2][code % #p[2] + 1]
+        code = code // #p[2]
       end
       walk(k + 1)
     end
@@ -80,7 +77,8 @@ local function yield_products(groups, parameters, new)
   walk(1)
 end
 
--- An iterator over points in the order in which they are to be recorded, and the groups.
+-- An iterator over points, values by the parameters' names, in the order in which they are to be
+-- recorded, and the groups.
 function record.points(schedule, strategies, seed)
   local parameters = schedule.parameters
   local groups = groups_of(parameters, strategies)
@@ -99,16 +97,10 @@ end
 
 -- The search --------------------------------------------------------------------
 
-local function named(parameters, point)
-  local p = {}
-  for i, parameter in ipairs(parameters) do p[parameter[1]] = parameter[2][point[i]] end
-  return p
-end
-
 -- What kb.trace has to know of a recording (run.lua), kept as the generator's identity.
 local function described(groups)
   return "points of " .. json.encode(lists.collect(groups, function(g)
-    return { name = g.name, target = g.target, axes = g.axes }
+    return { name = g.name, target = g.target, axes = lists.collect(g.parameters, 1) }
   end))
 end
 
@@ -116,24 +108,27 @@ end
 local function generator(schedule, strategies, seed)
   local points, groups = record.points(schedule, strategies, seed)
   if #groups == 0 then return nil end
-  local first = named(schedule.parameters, points())      -- the baseline's
-  local known, next_one = { [core.system.hash(schedule.emit(first))] = true }, nil
+  local first = points()                -- the baseline's
+  local known = { [core.system.hash(schedule.emit(first))] = true }
   local g = { name = "points", identity = described(groups), first = first }
+
+  -- The candidate of the next valid point, nil: that was the last.
+  local function following()
+    for p in points do
+      if schedule.valid(p) then
+        local source = schedule.emit(p)
+        return { source = source, params = p, origin = "schedule",
+                 hash = core.system.hash(source) }
+      end
+    end
+  end
+
+  local next_one = following()
 
   -- The next candidate; nil: all are known. A resumed recording passes over what it has.
   local function peek()
-    while next_one == nil or next_one and known[next_one.hash] do
-      local point = points()
-      local p = point and named(schedule.parameters, point)
-      if not p then
-        next_one = false                -- a coroutine that has ended may not be asked
-      elseif schedule.valid(p) then
-        local source = schedule.emit(p)
-        next_one = { source = source, params = p, origin = "schedule",
-                     hash = core.system.hash(source) }
-      end
-    end
-    return next_one or nil
+    while next_one and known[next_one.hash] do next_one = following() end
+    return next_one
   end
 
   function g.seen(candidate) known[core.system.hash(candidate.source)] = true end

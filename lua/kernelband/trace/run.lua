@@ -5,7 +5,6 @@ local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
 local run    = require "kernelband.store.run"
 local schema = require "kernelband.base.schema"
-local text   = require "kernelband.base.text"
 
 local source = {}
 
@@ -40,7 +39,7 @@ function source.read(folder, read)
   local reader <close> = run.reader(folder)
   local file, first = folder .. "/run.db", reader:kernels()[1]
   local named = first and type(first.params) == "table" and first.params or {}
-  local axes = #named == 0 and text.keys(named) or {}             -- a list has no names
+  local axes = #named == 0 and lists.keys(named) or {}             -- a list has no names
   if #axes == 0 then
     schema.raise("%s: its kernels have no named parameters, so it is no tuning space: a run of "
                  .. "the built-in generator is one", file)

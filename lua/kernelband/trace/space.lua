@@ -15,7 +15,6 @@ local lists    = require "kernelband.base.lists"
 local core     = require "kernelband.core"
 local json     = require "kernelband.base.json"
 local schema   = require "kernelband.base.schema"
-local text     = require "kernelband.base.text"
 
 local space = {}
 
@@ -31,23 +30,16 @@ end
 
 -- Rows that say the same configuration are one: samples are joined, its time is
 -- the mean of the times; a failure beside a success is a success.
-local function joined(read)
-  local rows, at = {}, {}
-  for _, row in ipairs(read.rows) do
-    row.source, row.repeats = text_of(row.values, read.axes), 1
-    local place = at[row.source] or #rows + 1
-    local first = rows[place]
-    if not first or row.verdict == "ok" and first.verdict ~= "ok" then
-      rows[place], at[row.source] = row, place
-    elseif row.verdict == "ok" then
-      first.time_ns = (first.time_ns * first.repeats + row.time_ns) / (first.repeats + 1)
-      first.repeats = first.repeats + 1
-      first.samples_ns = first.samples_ns or {}
-      local samples = row.samples_ns or { row.time_ns }
-      table.move(samples, 1, #samples, #first.samples_ns + 1, first.samples_ns)
-    end
+local function joined(rows)
+  local fine = lists.collect(rows, function(row) return row.verdict == "ok" and row end)
+  local first = fine[1] or rows[1]
+  for n = 2, #fine do
+    local samples = fine[n].samples_ns or { fine[n].time_ns }
+    first.time_ns = (first.time_ns * (n - 1) + fine[n].time_ns) / n
+    first.samples_ns = first.samples_ns or {}
+    table.move(samples, 1, #samples, #first.samples_ns + 1, first.samples_ns)
   end
-  return rows
+  return first
 end
 
 -- Strategies ----------------------------------------------------------------------
@@ -62,7 +54,7 @@ local rules = {
 -- axes =, target = }. Names of a table have no order, so they are sorted.
 local function listed(W, spec, who)
   local out = { table.unpack(spec) }
-  for _, name in ipairs(text.keys(spec)) do
+  for _, name in ipairs(lists.keys(spec)) do
     local axes = type(spec[name]) == "string" and { spec[name] } or spec[name]
     if type(name) == "string" then
       local own = type(axes) == "table" and { table.unpack(axes) } or axes
@@ -92,18 +84,17 @@ end
 
 -- Sorts all rows into the strategy's classes of neighbours; says whether any has a move.
 local function has_moves(W, s)
-  local own, classes, by_key = lists.places(s.axes), {}, {}
-  for i = 1, W.n do
-    local key = table.concat(lists.collect(W.axes, function(name, a)
+  local own = lists.places(s.axes)
+  local classes = lists.groups(W.source, function(_, i)
+    return table.concat(lists.collect(W.axes, function(name, a)
       return not own[name] and tostring(W.values[a][i])
     end), "\n")
-    if not by_key[key] then by_key[key], classes[#classes + 1] = #classes + 1, {} end
-    table.insert(classes[by_key[key]], i)
-  end
+  end)
   s.order, s.first, s.last, s.place, s.params, s.gains = {}, {}, {}, {}, {}, {}
   for _, class in ipairs(classes) do
     local from = #s.order
-    for at, i in ipairs(class) do
+    for at, source in ipairs(class) do
+      local i = W.row_of[source]
       s.order[from + at], s.first[i], s.last[i], s.place[i] = i, from + 1, from + #class, from + at
     end
   end
@@ -148,7 +139,8 @@ end
 
 -- What read.file gave, by the options of kb.trace.
 function space.compile(recorded, options)
-  local rows = joined(recorded)
+  for _, row in ipairs(recorded.rows) do row.source = text_of(row.values, recorded.axes) end
+  local rows = lists.collect(lists.groups(recorded.rows, "source"), joined)
   local function column(of) return lists.collect(rows, of) end
   local W = {
     file = recorded.file, device = recorded.device, axes = recorded.axes, n = #rows,
