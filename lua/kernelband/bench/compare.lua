@@ -49,8 +49,7 @@ end
 -- A run's kernels as a row, with speed-ups as shares; top: the best of a task.
 local function load_run(folder, out, top)
   local reader <close> = require("kernelband.store.run").reader(folder)
-  local e, best, fastest = reader:experiment(), {}, 0
-  local identity = e and e.identity or {}
+  local identity, best, fastest = reader:experiment().identity, {}, 0
   for _, k in ipairs(reader:kernels()) do
     if k.speedup and k.speedup > fastest then
       fastest = k.speedup
@@ -61,8 +60,7 @@ local function load_run(folder, out, top)
                 cell = ("%s %s"):format(identity.policy or "?", identity.params or ""),
                 best = best, steps = 0, arms = {}, choices = folder, run = folder }
   for _, p in ipairs(reader:pulls()) do
-    row.steps = math.max(row.steps, p.n)
-    row.arms[p.strategy] = (row.arms[p.strategy] or 0) + 1
+    row.steps, row.arms[p.strategy] = p.n, (row.arms[p.strategy] or 0) + 1
   end
   out[#out + 1], top[row.space] = row, math.max(top[row.space] or 0, fastest)
 end
@@ -124,18 +122,16 @@ end
 
 -- What all of the cells have: spaces, and the seeds that are there on each of these, ascending.
 local function shared(spaces, ...)
-  local cells, count, seeds = { ... }, {}, {}
+  local cells, searches = { ... }, {}
   local common = collect(spaces, function(space)
     return not lists.find(cells, function(cell) return not cell.rows[space] end) and space
   end)
-  for _, space in ipairs(common) do
-    for _, cell in ipairs(cells) do
-      for seed in pairs(cell.rows[space]) do count[seed] = (count[seed] or 0) + 1 end
-    end
+  for _, cell in ipairs(cells) do
+    for _, space in ipairs(common) do searches[#searches + 1] = cell.rows[space] end
   end
-  for seed, n in pairs(count) do
-    if n == #cells * #common then seeds[#seeds + 1] = seed end
-  end
+  local seeds = collect(lists.keys(searches[1] or {}), function(seed)
+    return not lists.find(searches, function(rows) return not rows[seed] end) and seed
+  end)
   table.sort(seeds)
   return { spaces = common, seeds = seeds }
 end

@@ -93,8 +93,7 @@ end
 -- was seen once only, and no kernel is left where all of them fell.
 function metrics.row(folder)
   local reader <close> = require("kernelband.store.run").reader(folder)
-  local e, again = reader:experiment(), {}      -- kernel -> speed-up, false for one that fell
-  local identity = e and e.identity or {}
+  local identity, again = reader:experiment().identity, {}      -- kernel -> speed-up, false: fell
   local row = { task = identity.task or folder, verdict = "no kernel", run = folder,
                 set = ("%s, %s"):format(identity.generator or "?", identity.policy or "?") }
   for _, look in ipairs(reader:evaluations "confirm") do
@@ -121,10 +120,8 @@ end
 -- Sets of rows by generator and policy, in the order of first sight; several runs of a
 -- set on one task (seeds) are a best-of.
 function metrics.of_runs(folders)
-  local rows = collect(folders, metrics.row)
-  return collect(lists.distinct(collect(rows, "set")), function(name)
-    local own = collect(rows, function(row) return row.set == name and row end)
-    return { name = name, rows = metrics.best_of { own } }
+  return collect(lists.groups(collect(folders, metrics.row), "set"), function(rows)
+    return { name = rows[1].set, rows = metrics.best_of { rows } }
   end)
 end
 
