@@ -44,6 +44,9 @@ function schema.raise(...)
   error(setmetatable({ config = true, message = worded(...) }, said), 0)
 end
 
+-- Raises unless it holds; returns it.
+function schema.must(holds, ...) return holds or schema.raise(...) end
+
 function schema.is_config_error(e) return getmetatable(e) == said end
 
 local own = "@" .. (core.system.lib_dir() or "?") .. "/lua/kernelband/"
@@ -93,6 +96,8 @@ end
 
 -- Raises about the user's call of who ("kb.search").
 function schema.raise_at_call(who, ...) schema.raise("%s: %s", call_of(who), worded(...)) end
+
+function schema.must_at_call(holds, who, ...) return holds or schema.raise_at_call(who, ...) end
 
 -- Rule sets of the public interface by name, for kernelband doc: what checks is what is printed.
 schema.declared = {}

@@ -38,12 +38,12 @@ local function load_rows(file, out)
   local lines = lists.words(found or schema.raise("%s", why), "[^\n]+")
   for n, line in ipairs(lines) do
     local row, where = json.table(line), ("%s: line %d: no row of a sweep"):format(file, n)
-    if not row then schema.raise("%s: not a JSON object", where) end
+    schema.must(row, "%s: not a JSON object", where)
     schema.check({ space = row.space, cell = row.cell, seed = row.seed, best = row.best },
                  row_rules, where)
     out[#out + 1] = row
   end
-  if #lines == 0 then schema.raise("%s: it holds no rows", file) end
+  schema.must(#lines > 0, "%s: it holds no rows", file)
 end
 
 -- A run's kernels as a row, with speed-ups as shares; top: the best of a task.
@@ -71,7 +71,7 @@ function compare.load(names)
   local rows, top = {}, {}
   for _, name in ipairs(names) do
     local kind = core.system.exists(name)
-    if not kind then schema.raise("kernelband compare: no such file or run: %s", name) end
+    schema.must(kind, "kernelband compare: no such file or run: %s", name)
     if kind == "dir" then load_run(name, rows, top) else load_rows(name, rows) end
   end
   for _, row in ipairs(rows) do
@@ -275,7 +275,7 @@ end
 -- estimate }, area, to90, regret, arms, same, against, space = { [space] = share } } } }
 function compare.table(rows, options)
   options = options or {}
-  if #rows == 0 then schema.raise "compare: no rows" end
+  schema.must(#rows > 0, "compare: no rows")
   local cells, spaces, by = group(rows)
   local steps = lists.best(cells, function(cell) return cell.steps end).steps
   local marks = collect(options.at or { 20, 40, 60, 100 }, function(n) return n <= steps and n end)

@@ -40,9 +40,8 @@ local function is_time(v) return type(v) == "number" and v > 0 and v < math.huge
 
 -- The speed-ups of a row: by shapes' geometric mean, by sums; nil when not correct.
 local function of_row(row, i)
-  if type(row) ~= "table" then
-    schema.raise_at_call("kb.metrics", "row %d is %s, expected a table", i, schema.show(row))
-  end
+  schema.must_at_call(type(row) == "table", "kb.metrics", "row %d is %s, expected a table", i,
+                      schema.show(row))
   if row.verdict ~= "ok" or not is_time(row.speedup) then return nil end
   return row.speedup, row.speedup_of_sums or metrics.sums(row.shapes) or row.speedup
 end

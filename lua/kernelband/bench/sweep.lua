@@ -69,9 +69,7 @@ local function load_rows(file, done)
   if core.system.exists(file) ~= "file" then return end
   for n, line in ipairs(lists.words(assert(core.system.read_file(file)), "([^\n]*)\n")) do
     local row = json.table(line)
-    if not row or type(row.key) ~= "string" then
-      schema.raise("%s: line %d: no row of a sweep", file, n)
-    end
+    schema.must(row and type(row.key) == "string", "%s: line %d: no row of a sweep", file, n)
     done[row.key] = done[row.key] or row
   end
 end
@@ -158,10 +156,8 @@ end
 local function stage_options(o, stage, rows)
   if type(stage) == "function" then stage = stage(rows) end
   if stage == nil then return nil end
-  if type(stage) ~= "table" then
-    schema.raise_at_call("kb.sweep", "a stage must be, or return, a table of options or nil, "
-                         .. "got %s", schema.show(stage))
-  end
+  schema.must_at_call(type(stage) == "table", "kb.sweep", "a stage must be, or return, a table of "
+                      .. "options or nil, got %s", schema.show(stage))
   local own = {}
   for _, rule in ipairs(stage_rules) do own[rule[1]] = o[rule[1]] end
   return schema.options(lists.with(own, stage), stage_rules, "kb.sweep")

@@ -41,10 +41,8 @@ local function combinations(grid)
   local out = { {} }
   for _, name in ipairs(lists.keys(grid)) do
     local values, longer = grid[name], {}
-    if type(values) ~= "table" or #values == 0 then
-      schema.raise_at_call("kb.sweep", "grid.%s must be a list of values, got %s", name,
-                           schema.show(values))
-    end
+    schema.must_at_call(type(values) == "table" and #values > 0, "kb.sweep",
+                        "grid.%s must be a list of values, got %s", name, schema.show(values))
     for _, chosen in ipairs(out) do
       for _, v in ipairs(values) do longer[#longer + 1] = lists.with(chosen, { [name] = v }) end
     end
@@ -105,12 +103,11 @@ function runner.units(o, stage)
     for i = 1, o.seeds do seeds[i] = i end
   end
   for _, task in ipairs(o.spaces) do
-    if type(task.environment) ~= "function" then
-      schema.raise_at_call("kb.sweep", "spaces must be tasks of kb.trace or kb.synthetic, "
-                           .. "got %s", task.name and "task " .. task.name or schema.show(task))
-    elseif named[task.name] then
-      schema.raise_at_call("kb.sweep", "two spaces are called '%s'; give one a name =", task.name)
-    end
+    schema.must_at_call(type(task.environment) == "function", "kb.sweep",
+                        "spaces must be tasks of kb.trace or kb.synthetic, got %s",
+                        task.name and "task " .. task.name or schema.show(task))
+    schema.must_at_call(not named[task.name], "kb.sweep",
+                        "two spaces are called '%s'; give one a name =", task.name)
     named[task.name] = true
     local list = baselines_of(o, task)
     table.move(cells, 1, #cells, #list + 1, list)

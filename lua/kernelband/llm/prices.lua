@@ -30,9 +30,8 @@ local function per_million(v) return reply.money(v) and v * 1e6 end
 
 local function from_file(file)
   local text, why = core.system.read_file(file)
-  if not text then schema.raise_at_call(who, "prices: %s", why) end
-  local all, fault = reply.decode(text)
-  if not all then schema.raise_at_call(who, "prices: %s: %s", file, fault) end
+  local all, fault = reply.decode(schema.must_at_call(text, who, "prices: %s", why))
+  schema.must_at_call(all, who, "prices: %s: %s", file, fault)
   local models = {}
   for name, p in pairs(all) do
     p = reply.list(p)
@@ -48,10 +47,9 @@ end
 local function from_table(given)
   local models = {}
   for name, p in pairs(given) do
-    if type(name) ~= "string" or type(p) ~= "table" then
-      schema.raise_at_call(who, "prices: expected [\"model\"] = { input =, output = } in dollars a "
-        .. "million tokens, got [%s] = %s", tostring(name), schema.show(p))
-    end
+    schema.must_at_call(type(name) == "string" and type(p) == "table", who,
+      "prices: expected [\"model\"] = { input =, output = } in dollars a million tokens, got "
+      .. "[%s] = %s", tostring(name), schema.show(p))
     models[name] = schema.options(p, rules, who .. ": prices['" .. name .. "']", "field")
   end
   return models

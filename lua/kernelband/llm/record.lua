@@ -34,8 +34,7 @@ local unreadable <const> = "not a recording that can be read"
 
 -- What a call of the world gave, or the folder cannot be used.
 local function must(folder, what, got, why)
-  if not got then schema.raise("%s: %s: %s", folder, what, why) end
-  return got
+  return schema.must(got, "%s: %s: %s", folder, what, why)
 end
 
 function record.open(folder)
@@ -121,9 +120,7 @@ function record.load(given)
   local entries = has "run.db" and from_run(folder)
     or has "index.jsonl" and from_index(folder, text_of(folder, "index.jsonl"))
     or from_files(folder)
-  if #entries == 0 then
-    schema.raise_at_call("kb.generator.replay", "%s holds no recorded answer", folder)
-  end
+  schema.must_at_call(#entries > 0, "kb.generator.replay", "%s holds no recorded answer", folder)
   return entries, system.hash(table.concat(collect(number(entries), function(e)
     return ("%d %s %d %s"):format(e.pull, e.kind, e.attempt, system.hash(e.text))
   end), "\n"))

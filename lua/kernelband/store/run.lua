@@ -140,13 +140,11 @@ end
 local function reopen(db, folder, spec, on, notes)
   format.check(db, folder)
   local was = assert(db:rows "SELECT * FROM experiment")[1]
-  if not was then schema.raise("%s/run.db is not the journal of a run", folder) end
+  schema.must(was, "%s/run.db is not the journal of a run", folder)
   was.identity, was.hashes = json.decode(was.identity), json.decode(was.hashes)
   local why, options = difference(was, spec), json.encode(spec.options)
-  if why and not on.force then
-    schema.raise("%s %s; resume with what it was recorded with, choose another out, or go "
-      .. "on all the same with --force", folder, why)
-  end
+  schema.must(not why or on.force, "%s %s; resume with what it was recorded with, choose another "
+    .. "out, or go on all the same with --force", folder, why)
   local function note(is, kind, text) if is then notes[#notes + 1] = { kind, text } end end
   note(why, "forced", why)
   note(was.hashes.script and was.hashes.script ~= spec.hashes.script, "config",
@@ -180,16 +178,12 @@ end
 
 local function open_db(folder, resume, on)
   local file = folder .. "/run.db"
-  if resume and not on then
-    schema.raise("%s already holds a run: go on with it by `kernelband resume %s` (with all "
-      .. "runs of a script by `kernelband run --resume FILE`), or choose another out", folder,
-      folder)
-  end
+  schema.must(on or not resume, "%s already holds a run: go on with it by `kernelband resume %s` "
+    .. "(with all runs of a script by `kernelband run --resume FILE`), or choose another out",
+    folder, folder)
   local db, why, damaged = (resume and salvage.open or core.store)(file)
-  if damaged == true then
-    schema.raise("%s is damaged (%s), so the run cannot be gone on with; kernelband export %s "
-      .. "--jsonl writes what can be read of it", file, why, folder)
-  end
+  schema.must(damaged ~= true, "%s is damaged (%s), so the run cannot be gone on with; kernelband "
+    .. "export %s --jsonl writes what can be read of it", file, why, folder)
   return db or error(why, 0)
 end
 
@@ -199,13 +193,11 @@ function run.open(spec)
   local folder, on = run.place(spec.out)
   if on then on.met = true end
   local ok, why = core.system.mkdir_p(folder)
-  if not ok then schema.raise("%s: cannot create the folder: %s", folder, why) end
+  schema.must(ok, "%s: cannot create the folder: %s", folder, why)
   journal.check_room(folder)
   local lock, refused, code = core.system.lock(folder .. "/lock")
-  if code == "EAGAIN" then
-    schema.raise("%s: a search is writing to this run now; kernelband steer %s stop ends it",
-                 folder, folder)
-  end
+  schema.must(code ~= "EAGAIN",
+    "%s: a search is writing to this run now; kernelband steer %s stop ends it", folder, folder)
   if not lock then error(("%s: %s"):format(folder, refused), 0) end
   local notes, resume, db = {}, holds_run(folder), nil
   local opened, forced = pcall(function()

@@ -12,12 +12,9 @@ format.create = require("kernelband.base.path").own "store/run.sql"
 -- Raises where an open file is not of this format.
 function format.check(db, folder)
   local found, why = db:rows "PRAGMA user_version"
-  if not found then schema.raise("%s/run.db: %s", folder, why) end
-  local version = found[1].user_version
-  if version ~= format.version then
-    schema.raise("%s/run.db has format %d, this kernelband reads format %d", folder, version,
-                 format.version)
-  end
+  local version = schema.must(found, "%s/run.db: %s", folder, why)[1].user_version
+  schema.must(version == format.version, "%s/run.db has format %d, this kernelband reads format %d",
+              folder, version, format.version)
 end
 
 -- What a column of each type takes of a value: a table as JSON, NULL for what does not fit.

@@ -28,8 +28,7 @@ reader.__close = function(self) self:close() end
 
 function reader:rows(...)
   local rows, why = self.db:rows(...)
-  if not rows then schema.raise("%s/run.db: %s", self.folder, why) end
-  return rows
+  return schema.must(rows, "%s/run.db: %s", self.folder, why)
 end
 
 local function decoded(rows, ...)
@@ -79,13 +78,11 @@ end
 local function open_db(file, folder, how)
   local db, why, damaged = salvage.open(file, "read", how == "unchecked")
   if db then return db end
-  if not damaged then schema.raise("%s: %s", file, why) end
-  if how ~= "anyway" then
-    schema.raise("%s is damaged (%s); kernelband export %s --jsonl writes what can be read of it",
-                 file, why, folder)
-  end
+  schema.must(damaged, "%s: %s", file, why)
+  schema.must(how == "anyway", "%s is damaged (%s); kernelband export %s --jsonl writes what can "
+              .. "be read of it", file, why, folder)
   local left, what = salvage.read(file)
-  if not left then schema.raise("%s is damaged (%s), and nothing of it can be read", file, why) end
+  schema.must(left, "%s is damaged (%s), and nothing of it can be read", file, why)
   return left, ("%s is damaged (%s): %s, and what they say may have changed")
                :format(file, why, what)
 end
@@ -93,15 +90,12 @@ end
 local function open(folder, how)
   folder = folder:gsub("(.)/+$", "%1")
   local file = folder .. "/run.db"
-  if core.system.exists(file) ~= "file" then
-    schema.raise("%s holds no run (there is no run.db in it)", folder)
-  end
+  schema.must(core.system.exists(file) == "file", "%s holds no run (there is no run.db in it)",
+              folder)
   local db, damage = open_db(file, folder, how)
   local ok, why = pcall(function()
     local found = db:exec "BEGIN" and db:rows "SELECT id FROM experiment"
-    if not found or not found[1] then
-      schema.raise("%s/run.db is not the journal of a run", folder)
-    end
+    schema.must(found and found[1], "%s/run.db is not the journal of a run", folder)
     format.check(db, folder)
   end)
   if ok then return setmetatable({ db = db, folder = folder, damage = damage }, reader) end

@@ -47,8 +47,8 @@ local rules = schema.declare("kb.trace", {
 local function given_start(W, baseline, start)
   local at, wanted = lists.places(W.axes), {}
   if start == "baseline" then
-    start = baseline
-      or schema.raise_at_call("kb.trace", "%s does not say which row is the baseline", W.file)
+    start = schema.must_at_call(baseline, "kb.trace", "%s does not say which row is the baseline",
+                                W.file)
   end
   for _, name in ipairs(lists.keys(start)) do
     if not at[name] then
@@ -60,8 +60,9 @@ local function given_start(W, baseline, start)
   for i = 1, W.n do
     local function differs(name) return W.values[at[name]][i] ~= wanted[name] end
     if not lists.find(W.moving, differs) then
-      if W.verdict[i] == "ok" then return i end
-      schema.raise_at_call("kb.trace", "start: this configuration is recorded as %s", W.verdict[i])
+      schema.must_at_call(W.verdict[i] == "ok", "kb.trace",
+                          "start: this configuration is recorded as %s", W.verdict[i])
+      return i
     end
   end
   schema.raise_at_call("kb.trace", "start: no such configuration in %s; it must name %s",
@@ -117,9 +118,8 @@ end
 
 -- kb.trace(FILE, options) -> a task for kb.search.
 function trace.new(file, options)
-  if type(file) ~= "string" then
-    schema.raise_at_call("kb.trace", "expected the path of a file, got %s", schema.show(file))
-  end
+  schema.must_at_call(type(file) == "string", "kb.trace", "expected the path of a file, got %s",
+                      schema.show(file))
   options = schema.options(options, rules, "kb.trace")
   local recorded = read.file(file)
   for _, row in ipairs(not options.counters and recorded.rows or {}) do row.evidence = nil end

@@ -106,7 +106,7 @@ function ktt.read(file, d, read)
       verdict = status == "Ok" and "ok" or verdicts[status] or "launch_failed",
       evidence = sum > 0 and evidence_of(parts, sum) or nil }))
   end
-  if not space then schema.raise("%s: Results is empty", file) end
+  schema.must(space, "%s: Results is empty", file)
   space.device = type(d.Metadata.Device) == "string" and d.Metadata.Device or nil
   return space
 end

@@ -13,7 +13,7 @@ local lists    = require "kernelband.base.lists"
 local evidence = require "kernelband.evaluate.evidence"
 local finite   = require("kernelband.base.text").finite
 local schema   = require "kernelband.base.schema"
-local verdicts = require("kernelband.evaluate.verdict").names
+local verdicts = lists.places(require("kernelband.evaluate.verdict").names)
 
 local own = {}
 
@@ -48,19 +48,16 @@ function own.read(file, text, read)
     local where = "line " .. n
     local row = read.json(file .. ": " .. where, line)
     if not space then
-      if row.version ~= 1 then
-        schema.raise("%s: a trace of version %s; this kernelband reads version 1", file,
-                     tostring(row.version))
-      end
+      schema.must(row.version == 1, "%s: a trace of version %s; this kernelband reads version 1",
+                  file, tostring(row.version))
       space = read.space(file, read.field(file, where, row, "axes", "table"))
       space.device = row.device
       space.start = type(row.start) == "table" and by_axis(space.axes, row.start) or nil
       space.strategies = type(row.strategies) == "table" and row.strategies[1] and row.strategies
     else
       local config = by_axis(space.axes, read.field(file, where, row, "c", "table"))
-      if not lists.contains(verdicts, row.v) then
-        schema.raise("%s: %s: unknown verdict %s", file, where, schema.show(row.v))
-      end
+      schema.must(verdicts[row.v or ""], "%s: %s: unknown verdict %s", file, where,
+                  schema.show(row.v))
       space.add(where, config, read.row(file, where, { verdict = row.v, time = row.t,
         samples = row.s, evidence = row.phi and evidence_of(row) }))
     end

@@ -25,10 +25,10 @@ parser.decode_max_depth(64)
 -- The text of a file, unpacked when it is gzip.
 function read.text(file)
   local bytes, why = core.system.read_file(file)
-  if not bytes then schema.raise("%s", why) end
+  schema.must(bytes, "%s", why)
   if bytes:sub(1, 2) ~= "\x1f\x8b" then return bytes end
   local text, what = core.gunzip(bytes, most_bytes)
-  return text or schema.raise("%s: %s", file, what)
+  return schema.must(text, "%s: %s", file, what)
 end
 
 -- A number of bytes into a text as "line 3, column 17".
@@ -60,16 +60,13 @@ end
 function read.space(file, axes)
   local space = { file = file, axes = axes, rows = {} }
   local index = {}
-  if #axes == 0 or #axes > most_axes then
-    schema.raise("%s: it names %d tuning axes; 1 to %d are read", file, #axes, most_axes)
-  end
+  schema.must(#axes > 0 and #axes <= most_axes, "%s: it names %d tuning axes; 1 to %d are read",
+              file, #axes, most_axes)
   for i, name in ipairs(axes) do
-    if type(name) ~= "string" or not name:find "^[%w_.:%-]+$" or #name > 64 then
-      schema.raise("%s: axis %d: expected a name of letters, digits and _ . : -, got %s",
-                   file, i, schema.show(name))
-    elseif index[name] then
-      schema.raise("%s: axis '%s' is named twice", file, name)
-    end
+    schema.must(type(name) == "string" and name:find "^[%w_.:%-]+$" and #name <= 64,
+                "%s: axis %d: expected a name of letters, digits and _ . : -, got %s", file, i,
+                schema.show(name))
+    schema.must(not index[name], "%s: axis '%s' is named twice", file, name)
     index[name] = i
   end
 
@@ -81,12 +78,12 @@ function read.space(file, axes)
       return v
     end
     schema.raise("%s: %s: axis '%s' must be a number or a short text, got %s", file, where,
-                 name, v == nil and "nothing" or schema.show(v))
+                 name, schema.show(v))
   end
 
   -- where: "results[12]"; config: axis name -> value; row: of read.row.
   function space.add(where, config, row)
-    if #space.rows >= most_rows then schema.raise("%s: more than %d rows", file, most_rows) end
+    schema.must(#space.rows < most_rows, "%s: more than %d rows", file, most_rows)
     row.values = collect(axes, function(name) return value_of(where, name, config[name]) end)
     space.rows[#space.rows + 1] = row
   end
@@ -98,8 +95,7 @@ end
 function read.time(file, where, what, t, unit)
   local ns = type(t) == "number" and t * (unit or 1)
   if ns and ns > 0 and ns < 1e18 then return ns end
-  schema.raise("%s: %s: %s must be a number above 0, got %s", file, where, what,
-               t == nil and "nothing" or schema.show(t))
+  schema.raise("%s: %s: %s must be a number above 0, got %s", file, where, what, schema.show(t))
 end
 
 -- A row of a space from what a file says: { verdict =, told = its own word for that, time =,
@@ -131,9 +127,8 @@ local per_unit = { nanoseconds = 1, microseconds = 1e3, milliseconds = 1e6, seco
 
 -- Nanoseconds a unit; the third is how T4 spells it.
 function read.unit(file, name)
-  local ns = type(name) == "string" and per_unit[name:lower()]
-  if ns then return ns end
-  schema.raise("%s: unknown unit of time %s", file, schema.show(name))
+  return schema.must(type(name) == "string" and per_unit[name:lower()],
+                     "%s: unknown unit of time %s", file, schema.show(name))
 end
 
 -- The tables of readers, each { claims(document), read(file, document, read) }.
@@ -145,13 +140,11 @@ function read.file(name)
   local run = require "kernelband.trace.run"
   local folder = run.folder(file)
   if folder then return run.read(folder, read) end
-  if core.system.exists(file) ~= "file" then
-    schema.raise_at_call("kb.trace", "'%s' is not a file", file)
-  end
+  schema.must_at_call(core.system.exists(file) == "file", "kb.trace", "'%s' is not a file", file)
   local text = read.text(file)
   local own = require "kernelband.trace.own"
   if own.claims(text) then return own.read(file, text, read) end
-  if text:find "^%s*$" then schema.raise("%s: the file is empty", file) end
+  schema.must(text:find "%S", "%s: the file is empty", file)
   local tuner = require "kernelband.trace.tuner"
   local document = read.json(file, tuner.closed(text))
   for _, kind in ipairs(kinds) do

@@ -172,13 +172,10 @@ end
 -- whether the whole schedule is among them.
 function record.run(opt)
   local schedule = opt.task.schedule
-  if core.system.exists(opt.out) == "file" then
-    schema.raise("%s: is a file, and a recording is a folder; choose another with -o", opt.out)
-  end
-  local points = generator(schedule, opt.strategies, opt.seed)
-  if not points then
-    schema.raise("%s: no strategy moves a parameter of its schedule", opt.task.name)
-  end
+  schema.must(core.system.exists(opt.out) ~= "file",
+              "%s: is a file, and a recording is a folder; choose another with -o", opt.out)
+  local points = schema.must(generator(schedule, opt.strategies, opt.seed),
+                             "%s: no strategy moves a parameter of its schedule", opt.task.name)
   local spent_s, all = before_s(opt.out), size(schedule.parameters)
   local r = search.run {
     task = opt.task, device = opt.device, policy = in_order,

@@ -40,10 +40,8 @@ function source.read(folder, read)
   local file, first = folder .. "/run.db", reader:kernels()[1]
   local named = first and type(first.params) == "table" and first.params or {}
   local axes = #named == 0 and lists.keys(named) or {}             -- a list has no names
-  if #axes == 0 then
-    schema.raise("%s: its kernels have no named parameters, so it is no tuning space: a run of "
-                 .. "the built-in generator is one", file)
-  end
+  schema.must(#axes > 0, "%s: its kernels have no named parameters, so it is no tuning space: a "
+              .. "run of the built-in generator is one", file)
   local space = read.space(file, axes)
   space.strategies = strategies_of(reader:experiment().identity)
   space.start = named

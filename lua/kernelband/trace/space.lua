@@ -61,12 +61,12 @@ local function listed(W, spec, who)
       out[#out + 1] = { name = name, axes = own, target = own ~= axes and axes.target or nil }
     end
   end
-  if #out == 0 then schema.raise_at_call(who, "strategies is empty") end
+  schema.must_at_call(#out > 0, who, "strategies is empty")
   local known, named, owner = lists.places(W.axes), {}, {}
   for i, s in ipairs(out) do
     local where = ("strategy '%s'"):format(type(s) == "table" and s.name or i)
     out[i] = schema.options(s, rules, who .. ": " .. where, "field")
-    if named[s.name] then schema.raise_at_call(who, "%s is named twice", where) end
+    schema.must_at_call(not named[s.name], who, "%s is named twice", where)
     named[s.name] = true
     for _, axis in ipairs(s.axes) do
       if not known[axis] then
@@ -110,20 +110,17 @@ local function add_strategies(W, recorded, options)
   end)
   W.strategies = lists.collect(list, function(s)
     s.target = s.target or targets[s.name] or "sm"
-    if has_moves(W, s) then return s end
-    if spec then
-      schema.raise("%s: strategy '%s' moves nothing: no two recorded configurations differ "
-                   .. "in { %s } alone", W.file, s.name, table.concat(s.axes, ", "))
-    end
+    local moves = has_moves(W, s)
+    schema.must(moves or not spec, "%s: strategy '%s' moves nothing: no two recorded "
+                .. "configurations differ in { %s } alone", W.file, s.name,
+                table.concat(s.axes, ", "))
+    return moves and s
   end)
-  if #W.strategies == 0 then
-    schema.raise("%s: no two recorded configurations differ in one axis alone; group axes "
-                 .. "with strategies = { name = { axes } }", W.file)
-  end
+  schema.must(#W.strategies > 0, "%s: no two recorded configurations differ in one axis alone; "
+              .. "group axes with strategies = { name = { axes } }", W.file)
   if not options.anew then return end
-  if lists.find(W.strategies, function(s) return s.name == "anew" end) then
-    schema.raise_at_call("kb.trace", "anew = true adds a strategy 'anew', and strategies has one")
-  end
+  schema.must_at_call(not lists.contains(lists.collect(W.strategies, "name"), "anew"), "kb.trace",
+                      "anew = true adds a strategy 'anew', and strategies has one")
   local anew = { name = "anew", axes = W.moving, target = "sm" }
   has_moves(W, anew)
   table.insert(W.strategies, anew)
@@ -161,10 +158,8 @@ function space.compile(recorded, options)
            or 0
   end)
   local ok = lists.collect(W.verdict, function(verdict, i) return verdict == "ok" and i end)
-  if #ok < 2 then
-    schema.raise("%s: %d configurations, %d of them valid: a search needs two valid ones",
-                 W.file, W.n, #ok)
-  end
+  schema.must(#ok > 1, "%s: %d configurations, %d of them valid: a search needs two valid ones",
+              W.file, W.n, #ok)
   W.ok = lists.sorted(ok, function(i) return W.time_ns[i] end)
   W.optimum_ns = W.time_ns[W.ok[1]]
   W.moving = lists.collect(W.axes, function(name, a)

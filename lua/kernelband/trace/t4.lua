@@ -42,8 +42,7 @@ function t4.read(file, d, read)
     row.verdict = row.verdict or "launch_failed"
     space.add(where, configuration, row)
   end)
-  if not space then schema.raise("%s: results is empty", file) end
-  return space
+  return schema.must(space, "%s: results is empty", file)
 end
 
 return t4

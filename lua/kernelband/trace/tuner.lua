@@ -30,9 +30,8 @@ function tuner.read(file, d, read)
   local objective = type(d.objective) == "string" and d.objective or "time"
   for _, key in ipairs(text.keys(d.cache)) do
     local entry, where = d.cache[key], ("cache[%q]"):format(key)
-    if type(entry) ~= "table" then
-      schema.raise("%s: %s: expected an object, got %s", file, where, schema.show(entry))
-    end
+    schema.must(type(entry) == "table", "%s: %s: expected an object, got %s", file, where,
+                schema.show(entry))
     local value = entry[objective]
     local failure = type(entry.__error__) == "string" and entry.__error__
                     or type(value) == "string" and value

@@ -47,9 +47,8 @@ end
 
 -- A checkout that the user named in a call of who.
 function folder.checkout(who, dir)
-  if type(dir) ~= "string" or core.system.exists(dir) ~= "dir" then
-    schema.raise_at_call(who, "there is no folder %s", schema.show(dir))
-  end
+  schema.must_at_call(type(dir) == "string" and core.system.exists(dir) == "dir", who,
+                      "there is no folder %s", schema.show(dir))
   return core.system.realpath(dir) or dir
 end
 
@@ -67,7 +66,7 @@ function folder.tasks(who, noun, files, only, make)
     end
   end
   for _, name in ipairs(only or {}) do
-    if wanted[name] then schema.raise_at_call(who, "there is no %s %s", noun, name) end
+    schema.must_at_call(not wanted[name], who, "there is no %s %s", noun, name)
   end
   return tasks
 end

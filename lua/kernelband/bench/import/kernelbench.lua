@@ -35,14 +35,13 @@ end
 local who <const> = "kb.import.kernelbench"
 
 local function load(dir, level, options)
-  local opt = schema.options(options or {}, rules, who)
+  local opt = schema.options(options, rules, who)
   dir = folder.checkout(who, dir)
   local number = math.tointeger(level)
-  if not number or number < 1 or number > 9 then
-    schema.raise_at_call(who, "expected a level such as 1, got %s", schema.show(level))
-  end
-  local at = level_folder(dir, number)
-      or schema.raise_at_call(who, "%s holds no folder level%d with problems", dir, number)
+  schema.must_at_call(number and number >= 1 and number <= 9, who,
+                      "expected a level such as 1, got %s", schema.show(level))
+  local at = schema.must_at_call(level_folder(dir, number), who,
+                                 "%s holds no folder level%d with problems", dir, number)
   local files = lists.sorted(folder.files(at, ".py"), function(f)      -- 2_Gemm.py, 12_Gemm.py
     return tonumber(path.base(f):match "^%d+") or math.huge
   end)

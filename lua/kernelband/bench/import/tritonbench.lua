@@ -132,7 +132,7 @@ end
 local who <const> = "kb.import.tritonbench"
 
 local function load(dir, options)
-  local opt = schema.options(options or {}, rules, who)
+  local opt = schema.options(options, rules, who)
   dir = folder.checkout(who, dir)
   local folders = folder.all(dir)
   local kernels = opt.kernels or kernels_folder(folders)
