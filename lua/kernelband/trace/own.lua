@@ -56,8 +56,9 @@ function own.read(file, text, read)
       space.strategies = type(row.strategies) == "table" and row.strategies[1] and row.strategies
     else
       local config = by_axis(space.axes, read.field(file, where, row, "c", "table"))
-      schema.must(verdicts[row.v or ""], "%s: %s: unknown verdict %s", file, where,
-                  schema.show(row.v))
+      if not verdicts[row.v or ""] then
+        schema.raise("%s: %s: unknown verdict %s", file, where, schema.show(row.v))
+      end
       space.add(where, config, read.row(file, where, { verdict = row.v, time = row.t,
         samples = row.s, evidence = row.phi and evidence_of(row) }))
     end
