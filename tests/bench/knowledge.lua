@@ -6,6 +6,7 @@
 --   kernelband run tests/bench/knowledge.lua [seeds [steps [policy]]]
 local kb        = require "kernelband"
 local baselines = require "kernelband.trace.baselines"
+local lists     = require "kernelband.base.lists"
 local spaces    = require "spaces"
 
 local seeds, steps = tonumber(arg[1]) or 50, tonumber(arg[2]) or 20
@@ -14,6 +15,7 @@ local given = kb.policy(arg[3] or "policies/kernelband.lua")
 -- The policy, but pulls for which known(n) holds are the oracle's. It hears of all.
 local function assisted(space, known)
   local policy, W = {}, space.world
+  local place = lists.places(W.strategies)
   for key, v in pairs(given) do policy[key] = v end
   function policy.new(ctx)
     local inner, n, pool, kernel_of, best = given.new(ctx), 0, {}, {}, nil
@@ -28,7 +30,7 @@ local function assisted(space, known)
       n = n + 1
       if not known(n) then return inner.choose(...) end
       local i, s = baselines.best_pair(W, pool, best)
-      return kernel_of[i], s
+      return kernel_of[i], place[s]
     end
     return outer
   end

@@ -50,7 +50,6 @@ end
 -- Mean of max(0, 1 - T(child) / best) over the neighbours of row i; the row
 -- itself, no faster than the best, adds nothing.
 local function expected_gain(W, i, s, best_ns)
-  s = W.strategies[s]
   local c = sums_of(W, i, s)
   local low, high = 0, #c.times
   while low < high do
@@ -64,8 +63,8 @@ end
 function baselines.best_pair(W, pool, best)
   local top, parent, strategy = -1, nil, nil
   for _, i in ipairs(pool) do
-    for s = 1, #W.strategies do
-      if walk.open(W, i, s) then
+    for _, s in ipairs(W.strategies) do
+      if walk.open(i, s) then
         local gain = expected_gain(W, i, s, W.time_ns[best])
         if gain > top then top, parent, strategy = gain, i, s end
       end
@@ -84,7 +83,7 @@ function baselines.oracle(W, options)
                                         one_of = { "pool", "best" } }, function(best, rng, o)
     if #pool == 0 then add(best) end
     local i, s = baselines.best_pair(W, o.bound == "best" and { best } or pool, best)
-    local child = i and walk.draw(W, i, s, rng)
+    local child = i and walk.draw(i, s, rng)
     if child and W.verdict[child] == "ok" then add(child) end
     return child
   end)
@@ -96,7 +95,7 @@ end
 
 function baselines.arm(W, options)
   return played(W, "arm", options, { "strategy", "integer", at_least = 1, at_most = #W.strategies },
-                function(best, rng, o) return walk.draw(W, best, o.strategy, rng) end)
+                function(best, rng, o) return walk.draw(best, W.strategies[o.strategy], rng) end)
 end
 
 return baselines

@@ -72,13 +72,14 @@ end
 -- The environment ---------------------------------------------------------------
 
 local function new_generator(W, start)
-  local index, pending = lists.places(lists.collect(W.strategies, "name")), {}
+  local known, pending = {}, {}         -- strategies by name; rows under way
+  for _, s in ipairs(W.strategies) do known[s.name] = s end
   local generator = { name = "trace", first = space.params(W, start), world = W,
                       seen = function() end }
   if W.draws > 1 then generator.identity = ("trace, draws %s"):format(W.draws) end
 
   function generator.open(parent, strategy)
-    return walk.open(W, W.row_of[parent.source], index[strategy.name], pending)
+    return walk.open(W.row_of[parent.source], known[strategy.name], pending)
   end
 
   -- A candidate under way is drawn no second time until it has landed.
@@ -88,11 +89,11 @@ local function new_generator(W, start)
 
   -- What a draw may meet, the parent itself among it; a known one may come again.
   function generator.moves(parent, strategy)
-    return walk.moves(W, W.row_of[parent.source], index[strategy.name])
+    return walk.moves(W, W.row_of[parent.source], known[strategy.name])
   end
 
   function generator.propose(parent, strategy, rng, about)
-    local child = walk.propose(W, W.row_of[parent.source], index[strategy.name], rng,
+    local child = walk.propose(W, W.row_of[parent.source], known[strategy.name], rng,
                                about and about.prefer, pending)
     if not child then return nil, "no recorded neighbour" end
     return { source = W.source[child], params = space.params(W, child), origin = "trace" }

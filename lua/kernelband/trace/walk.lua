@@ -21,10 +21,9 @@ end
 
 -- Neighbours ----------------------------------------------------------------------
 
--- Whether strategy s has a move from row i to a row that is not pending. pending: rows under
--- way as keys, or nil.
-function walk.open(W, i, s, pending)
-  s = W.strategies[s]
+-- Whether strategy s (of W.strategies) has a move from row i to a row that is not pending.
+-- pending: rows under way as keys, or nil.
+function walk.open(i, s, pending)
   for at = s.first[i], s.last[i] do
     local row = s.order[at]
     if row ~= i and not (pending and pending[row]) then return true end
@@ -33,8 +32,7 @@ function walk.open(W, i, s, pending)
 end
 
 -- A neighbour of row i under strategy s, or nil: drawn evenly among those not pending.
-function walk.draw(W, i, s, rng, pending)
-  s = W.strategies[s]
+function walk.draw(i, s, rng, pending)
   local first, last = s.first[i], s.last[i]
   if last == first then return nil end
   if pending and next(pending) then
@@ -51,13 +49,13 @@ end
 -- math.huge, that prefer, a policy's word, points out.
 function walk.propose(W, i, s, rng, prefer, pending)
   local row
-  local drawn = { walk.draw(W, i, s, rng, pending) }
+  local drawn = { walk.draw(i, s, rng, pending) }
   if not drawn[1] or not prefer or W.draws < 2 then return drawn[1] end
   if W.draws == math.huge then
-    local at, all = prefer((walk.moves(W, i, s))), W.strategies[s]
-    row = at and all.order[all.first[i] + at - 1]
+    local at = prefer((walk.moves(W, i, s)))
+    row = at and s.order[s.first[i] + at - 1]
   else
-    for n = 2, W.draws do drawn[n] = walk.draw(W, i, s, rng, pending) end
+    for n = 2, W.draws do drawn[n] = walk.draw(i, s, rng, pending) end
     row = drawn[prefer(lists.collect(drawn, function(one) return space.params(W, one) end)) or 1]
   end
   return row and row ~= i and not (pending and pending[row]) and row or drawn[1]
@@ -67,7 +65,6 @@ end
 -- them: one list a class of rows; that known ones may come again; and how many are
 -- drawn, nil for all.
 function walk.moves(W, i, s)
-  s = W.strategies[s]
   local first, list = s.first[i], s.params[s.first[i]] or {}
   s.params[first] = list
   for at = first + #list, s.last[i] do list[at - first + 1] = space.params(W, s.order[at]) end
