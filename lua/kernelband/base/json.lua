@@ -39,26 +39,26 @@ function json.encode(v)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
--- Whole numbers come back as integers and null as an absent field, which is
--- what they were before they were written.
-local function restore(v)
+-- What lua-cjson decoded: whole numbers come back as integers and null as an absent field, which
+-- is what they were before they were written.
+function json.restore(v)
   if v == cjson.null then return nil end
   if type(v) == "number" then return math.tointeger(v) or v end
   if type(v) ~= "table" then return v end
-  for k, x in pairs(v) do v[k] = restore(x) end
+  for k, x in pairs(v) do v[k] = json.restore(x) end
   return v
 end
 
 function json.decode(s)
   local ok, v = pcall(cjson.decode, s)
   if not ok then error(v, 0) end        -- without a line of this file
-  return restore(v)
+  return json.restore(v)
 end
 
 -- The object or list that a text is; nil for every other text, and for nil.
 function json.table(s)
   local ok, v = pcall(cjson.decode, s)
-  return ok and type(v) == "table" and restore(v) or nil
+  return ok and type(v) == "table" and json.restore(v) or nil
 end
 
 return json

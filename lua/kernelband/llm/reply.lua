@@ -1,8 +1,8 @@
 -- llm/reply.lua - reading what a server says, which may be anything: JSON within
 -- bounds, text as valid UTF-8, numbers that are counts, and no secret in any of it.
-local cjson = require "cjson"
+local cjson   = require "cjson"
+local restore = require "kernelband.base.json".restore
 local utf8_of = require "kernelband.base.text".utf8
-local null <const> = cjson.null
 
 local reply = {}
 
@@ -10,20 +10,12 @@ local reader = cjson.new()              -- its settings are its own
 reader.decode_max_depth(64)
 reader.decode_invalid_numbers(false)
 
--- cjson gives null as a userdata; here an absent field and null are one.
-local function plain(t)
-  for k, x in pairs(t) do
-    if x == null then t[k] = nil elseif type(x) == "table" then plain(x) end
-  end
-  return t
-end
-
--- The object a text holds, or nil and why not.
+-- The object a text holds, null in it as an absent field, or nil and why not.
 function reply.decode(text)
   local ok, value = pcall(reader.decode, text)
   if not ok then return nil, "malformed JSON: " .. reply.excerpt(tostring(value), 120) end
   if type(value) ~= "table" then return nil, "JSON that is no object" end
-  return text:find("null", 1, true) and plain(value) or value
+  return restore(value)
 end
 
 -- v.a.b[1] .. for reply.at(v, "a", "b", 1); nil when anything on the way is not there.

@@ -7,10 +7,13 @@
 -- A file is data from elsewhere: bounded in size and depth and never run; every
 -- number is checked before it is used. Errors name file and place.
 local cjson   = require "cjson"
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
+local own     = require "kernelband.trace.own"
 local path    = require "kernelband.base.path"
+local run     = require "kernelband.trace.run"
 local schema  = require "kernelband.base.schema"
+local tuner   = require "kernelband.trace.tuner"
 
 local read = {}
 
@@ -84,7 +87,7 @@ function read.space(file, axes)
   -- where: "results[12]"; config: axis name -> value; row: of read.row.
   function space.add(where, config, row)
     schema.must(#space.rows < most_rows, "%s: more than %d rows", file, most_rows)
-    row.values = collect(axes, function(name) return value_of(where, name, config[name]) end)
+    row.values = lists.collect(axes, function(name) return value_of(where, name, config[name]) end)
     space.rows[#space.rows + 1] = row
   end
 
@@ -105,7 +108,7 @@ function read.row(file, where, r)
   if r.verdict ~= "ok" then
     return { verdict = r.verdict, reason = "recorded as " .. (r.told or r.verdict) }
   end
-  local samples = collect(type(r.samples) == "table" and r.samples or {}, function(t, i)
+  local samples = lists.collect(type(r.samples) == "table" and r.samples or {}, function(t, i)
     return read.time(file, where, "sample " .. i, t, r.unit)
   end)
   local median = r.time == nil and #samples > 0 and core.stats.median(samples)
@@ -131,30 +134,25 @@ function read.unit(file, name)
                      "%s: unknown unit of time %s", file, schema.show(name))
 end
 
--- The tables of readers, each { claims(document), read(file, document, read) }.
-local kinds = { "ktt", "t4", "tuner" }
+-- Readers of documents, each { claims(document), read(file, document, read) }.
+local readers = { require "kernelband.trace.ktt", require "kernelband.trace.t4", tuner }
 
 -- The space of a file.
 function read.file(name)
   local file = path.found(name, "kb.trace", "no such file: %s")
-  local run = require "kernelband.trace.run"
   local folder = run.folder(file)
   if folder then return run.read(folder, read) end
   schema.must_at_call(core.system.exists(file) == "file", "kb.trace", "'%s' is not a file", file)
   local text = read.text(file)
-  local own = require "kernelband.trace.own"
   if own.claims(text) then return own.read(file, text, read) end
   schema.must(text:find "%S", "%s: the file is empty", file)
-  local tuner = require "kernelband.trace.tuner"
   local document = read.json(file, tuner.closed(text))
-  for _, kind in ipairs(kinds) do
-    local reader = require("kernelband.trace." .. kind)
-    if type(document) == "table" and reader.claims(document) then
-      return reader.read(file, document, read)
-    end
-  end
-  schema.raise("%s: neither KTT output, a Kernel Tuner cache, a T4 file nor a recording of "
-               .. "kernelband record", file)
+  local reader = lists.find(readers, function(reader)
+    return type(document) == "table" and reader.claims(document)
+  end)
+  schema.must(reader, "%s: neither KTT output, a Kernel Tuner cache, a T4 file nor a recording of "
+              .. "kernelband record", file)
+  return reader.read(file, document, read)
 end
 
 return read
