@@ -4,6 +4,7 @@
 --
 --   changes.of(old, new [, old_params, new_params [, constants]]) -> text
 --     constants: the parameters are constants of the sources, which may differ in more
+local cut    = require("kernelband.base.text").cut
 local diff   = require "kernelband.base.diff"
 local lists  = require "kernelband.base.lists"
 local normal = require "kernelband.base.source".normal
@@ -25,9 +26,7 @@ local keywords = lists.places(lists.words [[
 -- As code within a line of Markdown.
 local function code(text, most)
   text = text:gsub("[^\x20-\x7e]", "?"):gsub("`", "'"):gsub("^%s+", ""):gsub("%s+$", "")
-  most = most or piece
-  if #text > most then text = text:sub(1, most - 2) .. ".." end
-  return "`" .. text .. "`"
+  return "`" .. cut(text, most or piece, "..") .. "`"
 end
 changes.code = code
 

@@ -69,10 +69,7 @@ function reader:blob(hash)
   return row and row.bytes
 end
 
-function reader:close()
-  if self.db then self.db:close() end
-  self.db = nil
-end
+function reader:close() self.db:close() end
 
 -- The database and, where it is damaged and something could be read, a sentence that says so.
 local function open_db(file, folder, how)

@@ -51,10 +51,8 @@ local function given_start(W, baseline, start)
                                 W.file)
   end
   for _, name in ipairs(lists.keys(start)) do
-    if not at[name] then
-      schema.raise_at_call("kb.trace", "start: %s has no axis '%s'%s", W.file, name,
-                           schema.hint(name, W.axes))
-    end
+    schema.must_at_call(at[name], "kb.trace", "start: %s has no axis '%s'%s", W.file, name,
+                        schema.hint(name, W.axes))
     wanted[name] = read.plain(start[name])
   end
   for i = 1, W.n do

@@ -94,10 +94,8 @@ function ktt.read(file, d, read)
     local config, names = configuration(file, where, result, read)
     space = space or read.space(file, names)
     local status = read.field(file, where, result, "Status", "string")
-    local parts, sum = {}, 0
-    if status == "Ok" then
-      parts = read.field(file, where, result, "ComputationResults", "table")
-    end
+    local parts, sum = status == "Ok" and read.field(file, where, result, "ComputationResults",
+                                                     "table") or {}, 0
     for j, part in ipairs(parts) do
       sum = sum + read.time(file, where, ("ComputationResults[%d].Duration"):format(j - 1),
                             object(part).Duration, unit)

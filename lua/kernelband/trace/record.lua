@@ -97,12 +97,7 @@ end
 
 -- The search --------------------------------------------------------------------
 
--- What kb.trace has to know of a recording (run.lua), kept as the generator's identity.
-local function described(groups)
-  return "points of " .. json.encode(lists.collect(groups, function(g)
-    return { name = g.name, target = g.target, axes = lists.collect(g.parameters, 1) }
-  end))
-end
+
 
 -- Proposes the points in their order, each new valid text once.
 local function generator(schedule, strategies, seed)
@@ -110,7 +105,11 @@ local function generator(schedule, strategies, seed)
   if #groups == 0 then return nil end
   local first = points()                -- the baseline's
   local known = { [core.system.hash(schedule.emit(first))] = true }
-  local g = { name = "points", identity = described(groups), first = first }
+  local named = lists.collect(groups, function(group)
+    return { name = group.name, target = group.target, axes = lists.collect(group.parameters, 1) }
+  end)
+  -- The identity has what kb.trace wants to know of a recording (run.lua).
+  local g = { name = "points", identity = "points of " .. json.encode(named), first = first }
 
   -- The candidate of the next valid point, nil: that was the last.
   local function following()

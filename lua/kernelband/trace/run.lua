@@ -14,11 +14,7 @@ function source.folder(file)
   return file:match "^(.*)/run%.db$" or file == "run.db" and "." or nil
 end
 
--- The strategies of a recording (record.lua), which its generator's identity has; nil of other
--- runs: each axis is a strategy then.
-local function strategies_of(identity)
-  return json.table(tostring(identity.generator):match "^points of (.*)$")
-end
+
 
 -- Times of a block, on the baseline's first time: over the shapes, the geometric mean of
 -- candidate over baseline.
@@ -43,7 +39,9 @@ function source.read(folder, read)
   schema.must(#axes > 0, "%s: its kernels have no named parameters, so it is no tuning space: a "
               .. "run of the built-in generator is one", file)
   local space = read.space(file, axes)
-  space.strategies = strategies_of(reader:experiment().identity)
+  -- The generator of a recording (record.lua) names strategies; of other runs each axis is one.
+  local generator = tostring(reader:experiment().identity.generator)
+  space.strategies = json.table(generator:match "^points of (.*)$")
   space.start = named
   local function add(where, params, verdict, time_ns, found)
     if type(params) ~= "table"

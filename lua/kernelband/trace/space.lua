@@ -69,13 +69,10 @@ local function listed(W, spec, who)
     schema.must_at_call(not named[s.name], who, "%s is named twice", where)
     named[s.name] = true
     for _, axis in ipairs(s.axes) do
-      if not known[axis] then
-        schema.raise_at_call(who, "%s: %s has no axis '%s'%s", where, W.file, axis,
-                             schema.hint(axis, W.axes))
-      elseif owner[axis] then
-        schema.raise_at_call(who, "axis '%s' is moved by both %s and %s; one strategy owns it",
-                             axis, owner[axis], s.name)
-      end
+      schema.must_at_call(known[axis], who, "%s: %s has no axis '%s'%s", where, W.file, axis,
+                          schema.hint(axis, W.axes))
+      schema.must_at_call(not owner[axis], who, "axis '%s' is moved by both %s and %s; one "
+                          .. "strategy owns it", axis, owner[axis], s.name)
       owner[axis] = s.name
     end
   end

@@ -9,6 +9,7 @@
 -- script <name>_perf.py, its instruction in TritonBench_G_v1.json or the like. Nothing
 -- is copied, and nothing of it is run until a worker does.
 local best   = require("kernelband.base.lists").best
+local cut    = require("kernelband.base.text").cut
 local find   = require("kernelband.base.lists").find
 local folder = require "kernelband.bench.import.folder"
 local json   = require "kernelband.base.json"
@@ -108,10 +109,7 @@ local function find_instructions(kernels, given)
   return function(name, source) return by_name[name] or by_source[squeeze(source)] end
 end
 
-local function first_line(text)
-  local line = text:gsub("^%s+", ""):match "[^\n]+" or ""
-  return #line > 200 and line:sub(1, 197) .. "..." or line
-end
+
 
 local function one(file, name, instruction, perf_dir, opt)
   local text, why = folder.read(file)
@@ -123,7 +121,8 @@ local function one(file, name, instruction, perf_dir, opt)
   local words = instruction(name, source)
   local t = triton.new {
     name = name, module = name, kind = "tritonbench", file = file, source = source, tests = tests,
-    perf = perf, python = opt.python, summary = words and first_line(words),
+    perf = perf, python = opt.python,
+    summary = words and cut(words:match "%S[^\n]*" or "", 200, "..."),
   }
   t.instruction, t.perf_missing = words, not perf
   return t
