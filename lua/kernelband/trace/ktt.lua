@@ -94,9 +94,9 @@ function ktt.read(file, d, read)
     local config, names = configuration(file, where, result, read)
     space = space or read.space(file, names)
     local status = read.field(file, where, result, "Status", "string")
-    local parts, sum = status == "Ok" and read.field(file, where, result, "ComputationResults",
-                                                     "table") or {}, 0
-    for j, part in ipairs(parts) do
+    local parts = status == "Ok" and read.field(file, where, result, "ComputationResults", "table")
+    local sum = 0
+    for j, part in ipairs(parts or {}) do
       sum = sum + read.time(file, where, ("ComputationResults[%d].Duration"):format(j - 1),
                             object(part).Duration, unit)
     end

@@ -1,6 +1,6 @@
 -- trace/t4.lua - T4, the exchange format of auto-tuning results.
+local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
-local text   = require "kernelband.base.text"
 
 local t4 = {}
 
@@ -38,7 +38,7 @@ end
 function t4.read(file, d, read)
   local space
   t4.each(file, d, read, function(where, configuration, row)
-    space = space or read.space(file, text.keys(configuration))
+    space = space or read.space(file, lists.keys(configuration))
     row.verdict = row.verdict or "launch_failed"
     space.add(where, configuration, row)
   end)

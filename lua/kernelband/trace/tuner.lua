@@ -1,6 +1,6 @@
 -- trace/tuner.lua - Kernel Tuner's cache files. Times are milliseconds.
+local lists  = require "kernelband.base.lists"
 local schema = require "kernelband.base.schema"
-local text   = require "kernelband.base.text"
 
 local tuner = {}
 
@@ -19,7 +19,7 @@ function tuner.claims(d) return type(d.cache) == "table" end
 local function axes_of(file, d)
   local keys = d.tune_params_keys
   if type(keys) == "table" and #keys > 0 then return keys end
-  if type(d.tune_params) == "table" then return text.keys(d.tune_params) end
+  if type(d.tune_params) == "table" then return lists.keys(d.tune_params) end
   schema.raise("%s: a Kernel Tuner cache without tune_params_keys", file)
 end
 
@@ -28,7 +28,7 @@ function tuner.read(file, d, read)
   local space = read.space(file, axes)
   space.device = type(d.device_name) == "string" and d.device_name or nil
   local objective = type(d.objective) == "string" and d.objective or "time"
-  for _, key in ipairs(text.keys(d.cache)) do
+  for _, key in ipairs(lists.keys(d.cache)) do
     local entry, where = d.cache[key], ("cache[%q]"):format(key)
     schema.must(type(entry) == "table", "%s: %s: expected an object, got %s", file, where,
                 schema.show(entry))

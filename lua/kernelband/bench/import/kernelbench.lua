@@ -18,7 +18,6 @@ local rules = schema.declare("kb.import.kernelbench", {
 
 local function level_folder(dir, level)
   local wanted = "level" .. level
-  if path.base(dir) == wanted then return dir end
   return (lists.find(folder.all(dir), function(at)
     return path.base(at) == wanted and folder.any(folder.files(at, ".py"), 4, function(text)
       return text:find "class%s+Model"

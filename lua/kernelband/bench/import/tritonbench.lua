@@ -18,8 +18,7 @@ local schema = require "kernelband.base.schema"
 local triton = require "kernelband.triton.task"
 
 local rules = schema.declare("kb.import.tritonbench", {
-  { "only", "list", optional = true, item = { type = "string" },
-    doc = "names of operators" },
+  { "only", "list", optional = true, item = { type = "string" }, doc = "names of operators" },
   { "python", "string", optional = true, doc = "an interpreter with torch and triton" },
   { "kernels", "string", optional = true, doc = "the folder of operators" },
   { "perf", "string", optional = true, doc = "the folder of perf scripts" },
