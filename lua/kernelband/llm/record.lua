@@ -14,7 +14,7 @@
 --   r = record.load(folder)     -> { { pull, kind, attempt, request = hash, text =,
 --                                      finish, tokens, usd, .. }, .. }, hash of all
 --   add = record.open(folder); add(exchange)
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local json    = require "kernelband.base.json"
 local path    = require "kernelband.base.path"
@@ -87,19 +87,17 @@ local function number(entries)
 end
 
 local function from_index(folder, index)
-  local out = {}
-  for line in index:gmatch "[^\r\n]+" do
+  return lists.collect(lists.words(index, "[^\r\n]+"), function(line, n)
     local e, why = reply.decode(line)
-    must(folder, unreadable, e, ("index.jsonl, line %d: %s"):format(#out + 1, why))
+    must(folder, unreadable, e, ("index.jsonl, line %d: %s"):format(n, why))
     local request = reply.text(e.request)
-    out[#out + 1] = e
     e.request, e.text = request and request:gsub("%.txt$", ""), text_of(folder, e.answer)
-  end
-  return out
+    return e
+  end)
 end
 
 local function from_files(folder)
-  return collect(assert(path.files(folder, ".md")), function(file)
+  return lists.collect(assert(path.files(folder, ".md")), function(file)
     local name = path.base(file)
     return name ~= "README.md" and { kind = name:find "repair" and "repair" or "propose",
                                      text = text_of(folder, name) }
@@ -121,7 +119,7 @@ function record.load(given)
     or has "index.jsonl" and from_index(folder, text_of(folder, "index.jsonl"))
     or from_files(folder)
   schema.must_at_call(#entries > 0, "kb.generator.replay", "%s holds no recorded answer", folder)
-  return entries, system.hash(table.concat(collect(number(entries), function(e)
+  return entries, system.hash(table.concat(lists.collect(number(entries), function(e)
     return ("%d %s %d %s"):format(e.pull, e.kind, e.attempt, system.hash(e.text))
   end), "\n"))
 end

@@ -50,14 +50,12 @@ end
 -- The hash under which db's table blobs has these bytes; they are put there when they are
 -- not. Equal texts are kept once, and a hash that other bytes have already gets a number.
 function archive.blob(db, bytes)
-  local plain, n, value = core.system.hash(bytes), 1, { blob = bytes }
-  local hash = plain
-  while true do
+  local plain, value = core.system.hash(bytes), { blob = bytes }
+  for n = 1, math.huge do
+    local hash = n == 1 and plain or plain .. "-" .. n
     assert(db:exec("INSERT OR IGNORE INTO blobs VALUES (?, ?)", hash, value))
     local same = "SELECT 1 AS same FROM blobs WHERE hash = ? AND bytes = ?"
     if assert(db:rows(same, hash, value))[1] then return hash end
-    n = n + 1
-    hash = plain .. "-" .. n
   end
 end
 

@@ -36,12 +36,9 @@ end
 
 -- A number of bytes into a text as "line 3, column 17".
 local function place(text, at)
-  local line, from = 1, 0
-  for stop in text:gmatch "()\n" do
-    if stop >= at then break end
-    line, from = line + 1, stop
-  end
-  return ("line %d, column %d"):format(line, at - from)
+  local before = text:sub(1, at - 1)
+  local _, breaks = before:gsub("\n", "")
+  return ("line %d, column %d"):format(breaks + 1, at - (before:match ".*\n()" or 1) + 1)
 end
 
 function read.json(file, text)
