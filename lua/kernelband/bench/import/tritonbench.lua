@@ -30,21 +30,17 @@ local WIDTH, LEAST = 146, 100
 -- Source and tests of a file; nil, why. The line is 146 wide as published; another
 -- long one will do where none is.
 local function split(text)
-  local first, last
-  for from, hashes, to in text:gmatch "()(#+)[ \t]*()\n" do
-    local at_line = from == 1 or text:sub(from - 1, from - 1) == "\n"
-    if at_line and (#hashes == WIDTH or not first and #hashes >= LEAST) then
-      first, last = from, to
-      if #hashes == WIDTH then break end
-    end
-  end
+  text = "\n" .. text                   -- so that every line begins behind one
+  local function line(hashes) return text:match("\n()" .. hashes .. "[ \t]*\n()") end
+  local first, last = line(("#"):rep(WIDTH))
+  if not first then first, last = line(("#"):rep(LEAST) .. "#*") end
   if not first then return nil, ("it has no separator, a line of %d '#'"):format(WIDTH) end
-  local tests = text:sub(last + 1)
+  local tests = text:sub(last)
   if not tests:find "%S" then return nil, "nothing stands behind its separator: it has no test" end
   if not tests:find "def%s" and not tests:find "=%s*test" then
     return nil, "it has no test behind its separator"
   end
-  return text:sub(1, first - 1), tests
+  return text:sub(2, first - 1), tests
 end
 
 -- The folder whose files have separators; of several the one named as published.
