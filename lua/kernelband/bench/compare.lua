@@ -98,11 +98,6 @@ local function area(row, steps)
   return sum / steps
 end
 
-local function reached(row, share)
-  local step = lists.find(row.best, function(step) return step[2] >= share end)
-  return step and math.max(step[1], 1) or math.huge
-end
-
 -- Grouping -------------------------------------------------------------------------
 
 -- Cells { name, steps, rows[space][seed] }, names of spaces, both in the order of first sight,
@@ -185,7 +180,10 @@ end
 -- The summary ----------------------------------------------------------------------
 
 local function median_reached(cell, at)
-  local list = all_of(cell, at, function(row) return reached(row, high) end)
+  local list = all_of(cell, at, function(row)
+    local step = lists.find(row.best, function(step) return step[2] >= high end)
+    return step and math.max(step[1], 1) or math.huge
+  end)
   table.sort(list)
   return list[(#list + 1) // 2]
 end

@@ -29,10 +29,7 @@ local function fresh(file)
   return db
 end
 
--- Sources are hashed as they stand, or without what does not change their meaning.
-local function is_hash(hash, text)
-  return hash == core.system.hash(text) or hash == core.system.hash(normal(text))
-end
+
 
 -- The texts that are not what their hashes say: a list of { table, rowid, sentence }.
 local function changed(db)
@@ -44,8 +41,9 @@ local function changed(db)
       if what then out[#out + 1] = { name, r.at, what } end
     end
   end
-  each("kernels", function(k)
-    return k.hash and not is_hash(k.hash, k.source)
+  each("kernels", function(k)           -- hashed as it stands, or without what means nothing
+    return k.hash and k.hash ~= core.system.hash(k.source)
+           and k.hash ~= core.system.hash(normal(k.source))
            and ("the source of kernel %d is not what was recorded"):format(k.id)
   end)
   each("blobs", function(b)             -- a text whose hash another has already: "hash-2"

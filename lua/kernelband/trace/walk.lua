@@ -78,17 +78,12 @@ function walk.noise_root(W, seed)
   return W.noise and core.rng(seed):split("trace noise"):below(1 << 62) or nil
 end
 
--- One raw sample of row i, the same for the same root; without one the truth.
-local function measured(W, i, root)
-  local samples = W.samples[i]
-  if not samples[2] or not root then return W.time_ns[i] end
-  return samples[1 + core.rng(root + i):below(#samples)]
-end
-
--- An evaluation of row i beside the start, whose time is first_ns.
+-- An evaluation of row i beside the start, whose time is first_ns. Its time is a raw sample, the
+-- same for the same root; without a root the truth.
 function walk.evaluation(W, i, first_ns, root)
   if W.verdict[i] ~= "ok" then return { verdict = W.verdict[i], reason = W.reason[i] } end
-  local time_ns, spread = measured(W, i, root), W.spread[i]
+  local time_ns, spread, samples = W.time_ns[i], W.spread[i], W.samples[i]
+  if samples[2] and root then time_ns = samples[1 + core.rng(root + i):below(#samples)] end
   local speedup = first_ns / time_ns
   return { verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
            speedup_low = speedup * (1 - 2 * spread), speedup_high = speedup * (1 + 2 * spread),
