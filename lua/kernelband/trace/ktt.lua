@@ -13,10 +13,8 @@ local ktt = {}
 
 local max_registers, max_threads, max_shared = 255, 1024, 48 * 1024
 
-local verdicts = {
-  CompilationFailed = "build_failed", ComputationFailed = "launch_failed",
-  ValidationFailed = "wrong", DeviceLimitsExceeded = "launch_failed",
-}
+-- Every other word is a launch that failed.
+local verdicts = { Ok = "ok", CompilationFailed = "build_failed", ValidationFailed = "wrong" }
 
 function ktt.claims(d) return type(d.Results) == "table" and type(d.Metadata) == "table" end
 
@@ -86,13 +84,17 @@ local function configuration(file, where, result, read)
   return config, names
 end
 
-function ktt.read(file, d, read)
+function ktt.axes(file, d, read)
+  schema.must(d.Results[1], "%s: Results is empty", file)
+  local _, names = configuration(file, "Results[0]", d.Results[1], read)
+  return names, d.Metadata.Device
+end
+
+function ktt.each(file, d, read, add)
   local unit = read.unit(file, d.Metadata.TimeUnit or "Nanoseconds")
-  local space
   for i, result in ipairs(d.Results) do
     local where = ("Results[%d]"):format(i - 1)
-    local config, names = configuration(file, where, result, read)
-    space = space or read.space(file, names)
+    local config = configuration(file, where, result, read)
     local status = read.field(file, where, result, "Status", "string")
     local parts = status == "Ok" and read.field(file, where, result, "ComputationResults", "table")
     local sum = 0
@@ -100,13 +102,9 @@ function ktt.read(file, d, read)
       sum = sum + read.time(file, where, ("ComputationResults[%d].Duration"):format(j - 1),
                             object(part).Duration, unit)
     end
-    space.add(where, config, read.row(file, where, { told = status, time = sum,
-      verdict = status == "Ok" and "ok" or verdicts[status] or "launch_failed",
-      evidence = sum > 0 and evidence_of(parts, sum) or nil }))
+    add(where, config, read.row(file, where, { told = status, verdict = verdicts[status],
+      time = sum, evidence = sum > 0 and evidence_of(parts, sum) or nil }))
   end
-  schema.must(space, "%s: Results is empty", file)
-  space.device = type(d.Metadata.Device) == "string" and d.Metadata.Device or nil
-  return space
 end
 
 return ktt

@@ -81,8 +81,10 @@ function read.space(file, axes)
                  name, schema.show(v))
   end
 
-  -- where: "results[12]"; config: axis name -> value; row: of read.row.
+  -- where: "results[12]"; config: axis name -> value; row: of read.row, without a verdict where
+  -- what it failed by is none of ours.
   function space.add(where, config, row)
+    row.verdict = row.verdict or "launch_failed"
     schema.must(#space.rows < most_rows, "%s: more than %d rows", file, most_rows)
     row.values = lists.collect(axes, function(name) return value_of(where, name, config[name]) end)
     space.rows[#space.rows + 1] = row
@@ -131,7 +133,8 @@ function read.unit(file, name)
                      "%s: unknown unit of time %s", file, schema.show(name))
 end
 
--- Readers of documents, each { claims(document), read(file, document, read) }.
+-- Readers of documents, each { claims(document), axes(file, document, read) -> names, the device,
+-- each(file, document, read, add) }: add is that of the space.
 local readers = { require "kernelband.trace.ktt", require "kernelband.trace.t4", tuner }
 
 -- The space of a file.
@@ -149,7 +152,11 @@ function read.file(name)
   end)
   schema.must(reader, "%s: neither KTT output, a Kernel Tuner cache, a T4 file nor a recording of "
               .. "kernelband record", file)
-  return reader.read(file, document, read)
+  local axes, device = reader.axes(file, document, read)
+  local space = read.space(file, axes)
+  space.device = type(device) == "string" and device or nil
+  reader.each(file, document, read, space.add)
+  return space
 end
 
 return read

@@ -35,14 +35,9 @@ function t4.each(file, d, read, fn)
   end
 end
 
-function t4.read(file, d, read)
-  local space
-  t4.each(file, d, read, function(where, configuration, row)
-    space = space or read.space(file, lists.keys(configuration))
-    row.verdict = row.verdict or "launch_failed"
-    space.add(where, configuration, row)
-  end)
-  return schema.must(space, "%s: results is empty", file)
+function t4.axes(file, d, read)
+  schema.must(d.results[1], "%s: results is empty", file)
+  return lists.keys(read.field(file, "results[0]", d.results[1], "configuration", "table"))
 end
 
 return t4

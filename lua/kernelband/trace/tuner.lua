@@ -4,8 +4,8 @@ local schema = require "kernelband.base.schema"
 
 local tuner = {}
 
-local verdicts = { CompilationFailedConfig = "build_failed",
-                   RuntimeFailedConfig = "launch_failed", InvalidConfig = "launch_failed" }
+-- Every other word is a launch that failed.
+local verdicts = { CompilationFailedConfig = "build_failed" }
 
 -- A cache still open, as a running or a killed tuner leaves it, ends in a comma.
 function tuner.closed(body)
@@ -16,17 +16,14 @@ end
 
 function tuner.claims(d) return type(d.cache) == "table" end
 
-local function axes_of(file, d)
+function tuner.axes(file, d)
   local keys = d.tune_params_keys
-  if type(keys) == "table" and #keys > 0 then return keys end
-  if type(d.tune_params) == "table" then return lists.keys(d.tune_params) end
+  if type(keys) == "table" and #keys > 0 then return keys, d.device_name end
+  if type(d.tune_params) == "table" then return lists.keys(d.tune_params), d.device_name end
   schema.raise("%s: a Kernel Tuner cache without tune_params_keys", file)
 end
 
-function tuner.read(file, d, read)
-  local axes = axes_of(file, d)
-  local space = read.space(file, axes)
-  space.device = type(d.device_name) == "string" and d.device_name or nil
+function tuner.each(file, d, read, add)
   local objective = type(d.objective) == "string" and d.objective or "time"
   for _, key in ipairs(lists.keys(d.cache)) do
     local entry, where = d.cache[key], ("cache[%q]"):format(key)
@@ -35,11 +32,9 @@ function tuner.read(file, d, read)
     local value = entry[objective]
     local failure = type(entry.__error__) == "string" and entry.__error__
                     or type(value) == "string" and value
-    space.add(where, entry, read.row(file, where, {
-      verdict = failure and (verdicts[failure] or "launch_failed") or "ok", told = failure,
-      time = value, samples = entry.times, unit = 1e6 }))
+    add(where, entry, read.row(file, where, { told = failure, time = value, unit = 1e6,
+      verdict = not failure and "ok" or verdicts[failure], samples = entry.times }))
   end
-  return space
 end
 
 return tuner
