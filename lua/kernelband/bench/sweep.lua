@@ -164,8 +164,7 @@ local function stage_options(o, stage, rows)
 end
 
 local function work(o, pending, base, stage, done)
-  local pulls, script = 0, rawget(_G, "arg")
-  for _, unit in ipairs(pending) do pulls = pulls + unit.steps end
+  local pulls, script = #pending * pending[1].steps, rawget(_G, "arg")
   local n = math.min(o.jobs or #core.system.cpus(), pulls // least_pulls)
   save_rows(base, lists.collect(lists.keys(done), function(key) return done[key] end))
   if n > 1 and script and script[0] then
