@@ -97,8 +97,6 @@ end
 
 -- The search --------------------------------------------------------------------
 
-
-
 -- Proposes the points in their order, each new valid text once.
 local function generator(schedule, strategies, seed)
   local points, groups = record.points(schedule, strategies, seed)

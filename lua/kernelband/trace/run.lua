@@ -14,8 +14,6 @@ function source.folder(file)
   return file:match "^(.*)/run%.db$" or file == "run.db" and "." or nil
 end
 
-
-
 -- Times of a block, on the baseline's first time: over the shapes, the geometric mean of
 -- candidate over baseline.
 local function samples_of(evaluation, baseline_ns)

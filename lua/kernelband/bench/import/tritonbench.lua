@@ -104,8 +104,6 @@ local function find_instructions(kernels, given)
   return function(name, source) return by_name[name] or by_source[squeeze(source)] end
 end
 
-
-
 local function one(file, name, instruction, perf_dir, opt)
   local text, why = folder.read(file)
   if not text then return nil, why end
