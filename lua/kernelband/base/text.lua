@@ -33,6 +33,8 @@ end
 -- Text of others as one line: no control character reaches a terminal.
 function text.one_line(s) return (tostring(s):gsub("[%c\127]+", " ")) end
 
+function text.first_line(s) return tostring(s):match "[^\n]*" end
+
 -- The lines of a text, without what ends them; the last needs no end.
 function text.lines(s)
   if s ~= "" and s:sub(-1) ~= "\n" then s = s .. "\n" end
