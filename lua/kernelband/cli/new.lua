@@ -21,17 +21,14 @@ return { "new", args = "task|strategy|policy NAME",
     local kind, single = kinds[rest[1]], rest[1] ~= "task"
     local folders, name = rest[2]:match "^(.-)([^/]*/?)$"
     name = name:gsub("%.lua$", "")
-    if not name:find "^%a[%w_]*$" then
-      schema.raise("kernelband: '%s' cannot be a name: a letter, then letters, "
-                   .. "digits and _ (it names a C function)", name)
-    end
+    schema.must(name:find "^%a[%w_]*$", "kernelband: '%s' cannot be a name: a letter, then "
+      .. "letters, digits and _ (it names a C function)", name)
     local at = folders .. name .. (single and ".lua" or "")
     local words = { NAME = name, PATH = at, QUOTED = ("%q"):format(at) }
     local function place(file) return single and at or at .. "/" .. file end
     for _, file in ipairs(kind) do
-      if core.system.exists(place(file)) then
-        schema.raise("kernelband: '%s' exists already and is left as it is", place(file))
-      end
+      schema.must(not core.system.exists(place(file)),
+        "kernelband: '%s' exists already and is left as it is", place(file))
     end
     local made, why = core.system.mkdir_p(single and path.dir(at) or at)
     if not made then schema.stop("kernelband: " .. why) end

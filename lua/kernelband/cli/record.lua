@@ -17,9 +17,7 @@ return { "record", args = "TASK",
     local t = task.load(rest[1])
     local name, language = task.device(opt.device or "auto", t)
     t = task.for_language(t, language)
-    if not t.schedule then
-      schema.raise("kernelband record: task %s has no schedule for %s", t.name, language)
-    end
+    schema.must(t.schedule, "kernelband record: task %s has no schedule for %s", t.name, language)
     local out = opt.out or t.name .. "-" .. name:gsub("[:%d]", "")
     local on_gpu, cpus = language == "cuda", #core.system.cpus()    -- which compile ahead there
     local count, all = require("kernelband.trace.record").run {

@@ -7,9 +7,8 @@ return { "report", args = "RUN...", folders = true,
                 doc = "where to write; else RUN/report.html, or report.html for several" } },
   run = function(opt, folders, verb)
     local picture = opt.out and opt.out:find "%.svg$"
-    if picture and #folders > 1 then
-      schema.raise "kernelband report: a picture (-o FILE.svg) is of one run; name one, or an .html"
-    end
+    schema.must(not picture or #folders == 1, "kernelband report: a picture (-o FILE.svg) is of "
+      .. "one run; name one, or an .html")
     local page, damage = (picture and report.svg or report.html)(picture and folders[1] or folders)
     for _, text in ipairs(damage) do io.stderr:write("kernelband: ", text, "\n") end
     local file = opt.out or (#folders == 1 and folders[1]:gsub("(.)/+$", "%1") .. "/report.html"

@@ -5,10 +5,8 @@ local schema  = require "kernelband.base.schema"
 
 local function script_of(opt, experiment, folder)
   local file = opt.script or experiment.script
-  if not file then
-    schema.raise("kernelband: %s was not started from a script file; name one with --script",
-                 folder)
-  end
+  schema.must(file, "kernelband: %s was not started from a script file; name one with --script",
+    folder)
   local real = core.system.exists(file) == "file" and core.system.realpath(file)
   -- What came with the folder may be anybody's: it is run when somebody says so.
   local own = real and real:sub(1, #folder + 1) == folder .. "/"

@@ -8,9 +8,8 @@ local schema   = require "kernelband.base.schema"
 -- stop because a model was refused is not done, whatever the script made of it.
 local function start(args)
   local file = path.found(args[1], "kernelband", "no such script: %s")
-  if core.system.exists(file) == "dir" then
-    schema.raise("kernelband: '%s' is a folder, expected a Lua script", file)
-  end
+  schema.must(core.system.exists(file) ~= "dir",
+    "kernelband: '%s' is a folder, expected a Lua script", file)
   local chunk = schema.load_file(file)
   local dir = path.dir(file)
   package.path = ("%s;%s/?.lua;%s/?/init.lua"):format(package.path, dir, dir)

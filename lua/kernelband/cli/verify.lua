@@ -57,9 +57,7 @@ local function verify(folder, opt, dir)
   local winner = require("kernelband.search.finish").winner(reader)
   if not winner then schema.raise("%s: there is no kernel in it", folder) end
   local kernel, recorded = winner.kernel, winner.row and winner.row.evaluation
-  if type(recorded) ~= "table" then
-    schema.raise("%s: kernel %d has no evaluation", folder, kernel.id)
-  end
+  schema.must(type(recorded) == "table", "%s: kernel %d has no evaluation", folder, kernel.id)
   local machine = reader:experiment().machine
   local on_gpu = machine.device and machine.device.language == "cuda"
   local name = opt.device or (on_gpu and "cuda:0" or "cpu")

@@ -30,14 +30,11 @@ local rules = schema.declare("kb.generator.command", {
 local function split(options)
   local argv, named = ask.split(options)
   for i, word in ipairs(argv) do
-    if type(word) ~= "string" or word:find "%z" then
-      schema.raise_at_call(who, "argument %d of the command must be a text, got %s", i,
-                           schema.show(word))
-    end
+    schema.must_at_call(type(word) == "string" and not word:find "%z", who,
+      "argument %d of the command must be a text, got %s", i, schema.show(word))
   end
-  if #argv == 0 then
-    schema.raise_at_call(who, "the command is missing: kb.generator.command { \"program\", .. }")
-  end
+  schema.must_at_call(#argv > 0, who,
+    "the command is missing: kb.generator.command { \"program\", .. }")
   return argv, schema.options(named, rules, who)
 end
 

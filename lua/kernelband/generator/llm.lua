@@ -73,10 +73,8 @@ local function key_of(name, place, opt)
     schema.raise_at_call(who, "the environment variable %s is not set, and %s needs a key: "
       .. "export %s=..., or name another variable by api_key_env", name, opt.provider, name)
   end
-  if key:find "[%c ]" then
-    schema.raise_at_call(who, "the environment variable %s holds a space or a control "
-      .. "character, which no key has", name)
-  end
+  schema.must_at_call(not key:find "[%c ]", who, "the environment variable %s holds a space or a "
+    .. "control character, which no key has", name)
   return key
 end
 

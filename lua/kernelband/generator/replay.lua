@@ -21,9 +21,8 @@ local rules = schema.declare(who, { ask.repair, ask.prompt })
 
 local function new(options)
   local list, named = ask.split(type(options) == "string" and { options } or options)
-  if type(list[1]) ~= "string" or list[2] then
-    schema.raise_at_call(who, "expected { \"folder\" }, got %s", schema.show(options))
-  end
+  schema.must_at_call(type(list[1]) == "string" and not list[2], who,
+    "expected { \"folder\" }, got %s", schema.show(options))
   local opt = schema.options(named, rules, who)
   local entries, hash = record.load(list[1])
   local last = lists.best(entries, function(e) return e.pull end).pull

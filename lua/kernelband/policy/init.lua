@@ -122,9 +122,8 @@ end
 -- at(name, n) = what such a one is at pull n }; errors point at the user's call.
 local function merge(def, given, file)
   local who = "kb.policy(\"" .. file .. "\")"
-  if given ~= nil and type(given) ~= "table" then
-    schema.raise_at_call(who, "expected a table of parameters, got %s", schema.show(given))
-  end
+  schema.must_at_call(given == nil or type(given) == "table", who,
+    "expected a table of parameters, got %s", schema.show(given))
   given = without_removed(def, given or {}, file)
   local p = {}
   p.values = schema.options(given, lists.collect(keys(def.defaults), function(name)
@@ -362,19 +361,15 @@ end
 -- { name, summary, file, params, defaults, reward, new(ctx) -> { admit, choose, learn },
 --   memory = text or nil, recalling(text) -> the same policy with that memory }.
 function policy.load(name, params)
-  if type(name) ~= "string" then
-    schema.raise_at_call("kb.policy", "expected a path, got %s", schema.show(name))
-  end
+  schema.must_at_call(type(name) == "string", "kb.policy", "expected a path, got %s",
+    schema.show(name))
   local file = path.found(name, "kb.policy", "no such file: %s")
-  if core.system.exists(file) ~= "file" then
-    schema.raise_at_call("kb.policy", "'%s' is not a file", file)
-  end
+  schema.must_at_call(core.system.exists(file) == "file", "kb.policy", "'%s' is not a file", file)
   local def = schema.check(fence.load(file, nil, load_steps), rules, file)
   for _, accepted in ipairs(keys(def.accepts or {})) do
-    if def.defaults[accepted] == nil then
-      schema.raise("%s: accepts names '%s', which defaults does not have%s", file, accepted,
-                   schema.hint(accepted, keys(def.defaults)))
-    end
+    schema.must(def.defaults[accepted] ~= nil,
+      "%s: accepts names '%s', which defaults does not have%s", file, accepted,
+      schema.hint(accepted, keys(def.defaults)))
   end
   local merged = merge(def, params, name)
   local function names_file(v) return type(v) == "string" and v ~= "" end

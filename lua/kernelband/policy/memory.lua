@@ -55,9 +55,8 @@ end
 function memory.parse(file, text_of)
   local where = file .. ": not a memory of kernelband"
   local _, lists_in = text_of:gsub("[%[{]", "")
-  if #text_of > most_bytes or lists_in > 2 * most_spaces * most_points + 8 then
-    schema.raise("%s: it is over %d bytes, or has too many lists", where, most_bytes)
-  end
+  schema.must(#text_of <= most_bytes and lists_in <= 2 * most_spaces * most_points + 8,
+    "%s: it is over %d bytes, or has too many lists", where, most_bytes)
   local ok, m = pcall(json.decode, text_of)
   if not ok then schema.raise("%s: %s", where, tostring(m)) end
   return schema.check(m, rules, where).spaces, core.system.hash(text_of)
@@ -81,9 +80,8 @@ function memory.check_writable(file)
   if is == "file" then memory.load(file) end
   if not is or is == "file" then lock, why, code = core.system.lock(file .. ".lock") end
   if lock then return lock:close() end
-  if code ~= "EAGAIN" then
-    schema.raise("remember = \"%s\": what a search learns cannot be written there: %s", file, why)
-  end
+  schema.must(code == "EAGAIN",
+    "remember = \"%s\": what a search learns cannot be written there: %s", file, why)
 end
 
 -- Lays points over those known of the space and keeps most_points, the latest.

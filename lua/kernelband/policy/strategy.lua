@@ -122,13 +122,11 @@ end
 -- One file, checked and read-only: name, target, summary, prompt (a function when it
 -- has facts), moves, path, and facts and applies when the file has them.
 function strategy.load(name)
-  if type(name) ~= "string" then
-    schema.raise_at_call("kb.strategy", "expected a path, got %s", schema.show(name))
-  end
+  schema.must_at_call(type(name) == "string", "kb.strategy", "expected a path, got %s",
+    schema.show(name))
   local file = path.found(name, "kb.strategy", "no such file or folder: %s")
-  if core.system.exists(file) == "dir" then
-    schema.raise_at_call("kb.strategy", "'%s' is a folder; kb.strategies loads a set", file)
-  end
+  schema.must_at_call(core.system.exists(file) ~= "dir", "kb.strategy",
+    "'%s' is a folder; kb.strategies loads a set", file)
   local s = schema.check(fence.load(file, nil, load_steps), rules, file)
   s.path = file
   s.applies = s.applies and fenced(s.applies)
@@ -147,15 +145,13 @@ end
 local function refuse_twins(set)
   local named, moved = {}, {}
   for _, s in ipairs(set) do
-    if named[s.name] then
-      schema.raise("%s: strategy '%s' is already defined in %s", s.path, s.name, named[s.name])
-    end
+    schema.must(not named[s.name], "%s: strategy '%s' is already defined in %s", s.path, s.name,
+      named[s.name])
     named[s.name] = s.path
     for _, move in ipairs(s.moves[1] == "*" and {} or s.moves) do      -- anew: all of them
-      if moved[move] then
-        schema.raise("%s: parameter '%s' is already moved by %s; one strategy owns it",
-                     s.path, move, moved[move])
-      end
+      schema.must(not moved[move],
+        "%s: parameter '%s' is already moved by %s; one strategy owns it", s.path, move,
+        moved[move])
       moved[move] = s.path
     end
   end
@@ -175,10 +171,8 @@ end
 -- A set: a folder, its files in byte order of their names, or a list of folders, files
 -- and loaded strategies, in the order given. A list of read-only strategies.
 function strategy.set(source)
-  if type(source) ~= "string" and type(source) ~= "table" then
-    schema.raise_at_call("kb.strategies", "expected a folder or a list of files, got %s",
-                         schema.show(source))
-  end
+  schema.must_at_call(type(source) == "string" or type(source) == "table", "kb.strategies",
+    "expected a folder or a list of files, got %s", schema.show(source))
   local set = {}
   for _, member in ipairs(type(source) == "table" and source or { source }) do
     for _, s in ipairs(members(member)) do set[#set + 1] = s end

@@ -133,9 +133,8 @@ end
 -- how many results it has.
 function import.t4(file, out)
   local document = read.json(file, read.text(file))
-  if type(document) ~= "table" or not t4.claims(document) then
-    schema.raise("%s: expected T4, an object with results, got %s", file, schema.show(document))
-  end
+  schema.must(type(document) == "table" and t4.claims(document),
+    "%s: expected T4, an object with results, got %s", file, schema.show(document))
   local rows = rows_of(file, document)
   local base = take_baseline(file, rows)
   local own = clean.of(clean.of(document.metadata, { "table" }).kernelband, export.own_run)

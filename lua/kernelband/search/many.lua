@@ -70,10 +70,8 @@ local function begin_all(group, list)
 end
 
 function many.run(options)
-  if type(options) ~= "table" or type(options[1]) ~= "table" then
-    schema.raise_at_call("kb.search_all", "expected a list of searches, each a table of "
-      .. "kb.search's options")
-  end
+  schema.must_at_call(type(options) == "table" and type(options[1]) == "table", "kb.search_all",
+    "expected a list of searches, each a table of kb.search's options")
   local named_options = with(options)
   for i = 1, #options do named_options[i] = nil end
   local opt = schema.options(named_options, rules, "kb.search_all")

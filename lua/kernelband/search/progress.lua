@@ -21,10 +21,8 @@ local chosen = "auto"
 -- What --progress said, for all searches; nil leaves it as it is.
 function progress.mode(word)
   if word then
-    if not schema.contains(modes, word) then
-      schema.raise("kernelband: --progress: expected auto, always, never or json, got '%s'%s",
-                   word, schema.hint(word, modes))
-    end
+    schema.must(schema.contains(modes, word), "kernelband: --progress: expected auto, always, "
+      .. "never or json, got '%s'%s", word, schema.hint(word, modes))
     chosen = word
   end
   return chosen

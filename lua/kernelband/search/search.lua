@@ -326,9 +326,7 @@ end
 
 -- kb.search(options) -> result; setup.lua says what the options are.
 function search.run(options)
-  if interrupts() > 0 then
-    schema.raise "kb.search: interrupted, so no further search is started"
-  end
+  schema.must(interrupts() == 0, "kb.search: interrupted, so no further search is started")
   return search.finish(setup.search(options))
 end
 

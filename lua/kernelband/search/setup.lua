@@ -133,11 +133,9 @@ local nothing_said <const> = { hints = {}, paused = false, look = nothing, unpau
 local function check_generator(generator)
   if type(generator.start) == "function" then return end
   for _, name in ipairs { "open", "propose", "seen" } do
-    if type(generator[name]) ~= "function" then
-      schema.raise_at_call("kb.search", "option 'generator' must be a kb.generator, or a table "
-        .. "with the functions open, propose and seen; '%s' is %s", name,
-        schema.show(generator[name]))
-    end
+    schema.must_at_call(type(generator[name]) == "function", "kb.search",
+      "option 'generator' must be a kb.generator, or a table with the functions open, propose and "
+      .. "seen; '%s' is %s", name, schema.show(generator[name]))
   end
 end
 
@@ -166,11 +164,9 @@ local function start_generator(s, opt, env)
     device = s.machine, baseline = function() return s.pool.baseline_evaluation end,
     chosen = function() return s.flights.chosen end, note = s.note,
   }) or given
-  if s.budget.limits.usd and generator.priced == false then
-    schema.raise_at_call("kb.search", "budget.usd cannot be kept: the prices of generator %s "
-      .. "are not known; give it prices = { .. }, or use budget.tokens or budget.steps",
-      generator.name)
-  end
+  schema.must_at_call(not s.budget.limits.usd or generator.priced ~= false, "kb.search",
+    "budget.usd cannot be kept: the prices of generator %s are not known; give it "
+    .. "prices = { .. }, or use budget.tokens or budget.steps", generator.name)
   return generator
 end
 

@@ -120,10 +120,8 @@ end
 local function read_args(list, where)
   local args, at = lists.collect(list, function(a, i) return read_arg(a, i, where) end), {}
   for i, a in ipairs(args) do
-    if at[a.name] then
-      schema.raise("%s: args[%d]: the name '%s' is that of args[%d] already", where, i, a.name,
-                   at[a.name])
-    end
+    schema.must(not at[a.name], "%s: args[%d]: the name '%s' is that of args[%d] already", where, i,
+      a.name, at[a.name])
     at[a.name] = i
   end
   return lists.find(args, task.is_made) and args
@@ -151,9 +149,8 @@ local function check_shape(shape, t, where)
   for _, a in ipairs(t.args) do
     local count = 1.0
     for _, d in ipairs(a.dims or {}) do count = count * (out[d] or d) end
-    if count > most_elements then
-      schema.raise("%s: %s has %.3g elements, expected at most 2^40", where, a.name, count)
-    end
+    schema.must(count <= most_elements, "%s: %s has %.3g elements, expected at most 2^40", where,
+      a.name, count)
   end
   return out
 end
@@ -251,9 +248,8 @@ local function find_files(t)
 end
 
 local function folder_of(name)
-  if type(name) ~= "string" then
-    schema.raise_at_call("kb.task", "expected the path of a folder, got %s", schema.show(name))
-  end
+  schema.must_at_call(type(name) == "string", "kb.task", "expected the path of a folder, got %s",
+    schema.show(name))
   local dir = path.found(name, "kb.task", "there is no task folder " .. name:gsub("%%", "%%%%")
                                          .. " (looked at %s)")
   if core.system.exists(dir) == "file" then dir = path.dir(dir) end
@@ -300,10 +296,8 @@ end
 
 function task.source(t, kind)
   local file = t[kind][t.language]
-  if not file then
-    schema.raise("%s: %s has no %s.%s, so it cannot run on this device", t.file, t.name, kind,
-                 t.language)
-  end
+  schema.must(file, "%s: %s has no %s.%s, so it cannot run on this device", t.file, t.name, kind,
+    t.language)
   local text, why = core.system.read_file(file)
   return text or schema.raise("%s: %s", file, why)
 end
@@ -363,9 +357,7 @@ function task.device(name, t)
     name = fits and core.gpus() > 0 and "cuda:0" or "cpu"
   end
   local language = core.language(name)
-  if not language then
-    schema.raise_at_call("device", "expected auto, cpu, cpu:N or cuda:N, got '%s'", name)
-  end
+  schema.must_at_call(language, "device", "expected auto, cpu, cpu:N or cuda:N, got '%s'", name)
   return name, language
 end
 

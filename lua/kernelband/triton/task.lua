@@ -29,9 +29,8 @@ end
 local function environment(t, options)
   local device = options.device
   if not device or device == "auto" then device = "triton:0" end
-  if not device:find "^triton:%d+$" then
-    schema.raise("task %s: device '%s' runs no Triton kernels; expected 'triton:0'", t.name, device)
-  end
+  schema.must(device:find "^triton:%d+$",
+    "task %s: device '%s' runs no Triton kernels; expected 'triton:0'", t.name, device)
   return {
     source = t.source, ext = "py", generator = require("kernelband.generator.schedule").new {},
     strategies = require("kernelband.policy.strategy").set "strategies/triton",
