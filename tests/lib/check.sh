@@ -6,16 +6,31 @@
 verb=$1 folder=$2
 shift 2
 
+# With make -j a test keeps to a processor of its own, where one is free: tests run kernels beside
+# a parent that waits for them, and on the processors of another test both would be late. Not those
+# that ask for several processors.
+keep_to_one() {
+  case $name in spec_loop | spec_cuda_stub | check_device | test_* | *triton*) return ;; esac
+  case " $MAKEFLAGS" in *" -j"*) ;; *) return ;; esac
+  for range in $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status | tr , ' '); do
+    for cpu in $(seq "${range%-*}" "${range#*-}"); do
+      exec 9>"$folder/processor.$cpu"
+      if flock -n 9; then taskset -pc "$cpu" $$ >"$folder/$name.log"; return; fi
+    done
+  done
+}
+
 one() {
   name=$1
   shift
+  keep_to_one
   start=$(date +%s%N)
   case $name in                         # these alone ask how sure a time is
     spec_sure | spec_verify) rounds=16 ;;
     *) rounds=2 ;;
   esac
   if KERNELBAND_REQUIRES="$folder/$name.requires" KERNELBAND_ROOFLINE="$PWD/$folder/roofline.json" \
-     KERNELBAND_ROUNDS=$rounds "$@" >"$folder/$name.log" 2>&1 </dev/null
+     KERNELBAND_ROUNDS=$rounds "$@" >"$folder/$name.log" 2>&1 </dev/null 9>&-
   then word=ok; else word=failed; fi
   took=$((($(date +%s%N) - start) / 10000000))
   printf '%d.%02d %s %s\n' $((took / 100)) $((took % 100)) $word "$name" >"$folder/$name.row"
