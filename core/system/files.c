@@ -96,15 +96,12 @@ static kb_status write_temp(const char *temp, const void *data, size_t n)
     return st;
 }
 
-kb_status kb_files_write(const char *path, const void *data, size_t n)
+static kb_status replace(const char *path, const void *data, size_t n)
 {
     uint64_t tag = 0;
-    const char *kind = kb_files_kind(path);
-    if (kind && strcmp(kind, "file") != 0)
-        return KB_EINVAL;
+    char *temp;
     if (getentropy(&tag, sizeof tag))
         return KB_ESYS;
-    char *temp;
     if (asprintf(&temp, "%s.%016llx", path, (unsigned long long)tag) < 0)
         return KB_ENOMEM;
     kb_status st = write_temp(temp, data, n);
@@ -117,6 +114,19 @@ kb_status kb_files_write(const char *path, const void *data, size_t n)
     }
     free(temp);
     return st ? st : sync_folder_of(path);
+}
+
+kb_status kb_files_write(const char *path, const void *data, size_t n)
+{
+    const char *kind = kb_files_kind(path);
+    if (kind && strcmp(kind, "file") != 0)
+        return KB_EINVAL;
+    char *real = realpath(path, NULL);      /* NULL: there is none yet */
+    kb_status st = replace(real ? real : path, data, n);
+    int saved = errno;
+    free(real);
+    errno = saved;
+    return st;
 }
 
 kb_status kb_files_temp_dir(char *path, size_t max_bytes)

@@ -23,7 +23,8 @@ KB_STATUS kb_files_read(const char *path, size_t max_bytes, char **data,
 /* Replaces path by n bytes: a reader, and a crash at any instant, sees the old
  * file or the new one. Written beside path, synced, renamed, and the folder
  * synced. On ESYS (ENOSPC, EACCES, ...) the old file stands and nothing is
- * left behind. A path that exists and is no regular file is EINVAL. */
+ * left behind. A path that exists and is no regular file is EINVAL; a link to a
+ * file stays, and what it leads to is replaced. */
 KB_STATUS kb_files_write(const char *path, const void *data, size_t n);
 
 /* A fresh folder only this user can enter, below $TMPDIR or /tmp; the caller

@@ -16,6 +16,15 @@ t.test("a file is written whole and read whole", function()
   t.equal(system.exists(dir .. "/none"), nil)
 end)
 
+t.test("a link to a file stays a link, and the file is written", function()
+  local folder = t.folder()
+  assert(system.write_file(folder .. "/file", "old"))
+  assert(os.execute(("ln -s file '%s/link'"):format(folder)))
+  assert(system.write_file(folder .. "/link", "new"))
+  t.equal(system.read_file(folder .. "/file"), "new")
+  t.equal(system.realpath(folder .. "/link"), system.realpath(folder .. "/file"))
+end)
+
 t.test("names come in byte order, and a file has none", function()
   local folder = t.folder()
   for _, name in ipairs { "b", "a", "B", ".h" } do
