@@ -21,6 +21,8 @@ class Says:
     def do_say(self):
         return {"given": self.given}
 
+    do_idle = do_say
+
     def give_back(self):
         self.given += 1
 
@@ -87,6 +89,12 @@ def test_many_short_commands_all_in_time_have_one_deadline(worker, child):
     worker.Child.deadline = time.monotonic() - 1
     assert lost(worker, lambda: c.ask("say"))[0] == "timeout"
     assert c.pid is None
+
+
+def test_rest_is_no_time_of_a_candidates(worker, child):
+    c = child()
+    worker.Child.deadline = time.monotonic() - 1
+    assert c.ask("idle", 5) == {"given": 0} and c.pid is not None
 
 
 def test_a_process_that_lacked_memory_lives_on_and_gives_back_what_it_got(worker, child):

@@ -130,7 +130,8 @@ class Child:
         """Sends a command; what is returned waits for its reply, and must be called before the
         next command."""
         now, wanted, failed = time.monotonic(), seconds or self.call_s, None
-        until = min(now + wanted, Child.deadline or float("inf"))
+        # Its rest is no time of a candidate's.
+        until = min(now + wanted, op != "idle" and Child.deadline or float("inf"))
         try:
             if until <= now:
                 raise TimeoutError

@@ -151,7 +151,7 @@ class Runner(Hold, Inputs, Reference):
         replaced = ["replaced %s.%s" % (where, k) for where, space, then in self.before
                     for k, v in then.items() if vars(space).get(k, v) is not v]
         return next(({"tampered": what} for what, seen in (
-            (", ".join(replaced), replaced),
+            ("".join(replaced[:1]), replaced),
             ("left a thread running", self.threads() > self.threads_before),
             ("launched a kernel on a stream of its own", self.streams),
             ("left another stream current", self.other_stream())) if seen), {})
