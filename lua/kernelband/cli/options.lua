@@ -150,7 +150,7 @@ function options.verb(verb)
   verb.summary, verb.prose = sentence:gsub("^%u", string.lower), prose
   local words = lists.words(verb.args or "")
   verb.options = lists.collect(verb.options or {}, function(o)
-    if type(o) == "string" then return common[o] end
+    if type(o) == "string" then return assert(common[o], o) end
     return lists.with(common[o[1]] or {}, o)
   end)
   verb.least = #lists.collect(words, function(word) return not word:find "^%[" end)

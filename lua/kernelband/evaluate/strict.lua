@@ -99,10 +99,10 @@ function strict.sanitizer(out, task_dir, source, device, how)
   end
   if not file then return say "is not installed: its tools were skipped" end
   for _, tool in ipairs(tools) do
-    local r, why, code, so_far = jobs.one { timeout_ns = limit_ns, max_bytes = 4 << 20, argv = {
+    local ended, why, code, so_far = jobs.one { timeout_ns = limit_ns, max_bytes = 4 << 20, argv = {
       file, "--tool", tool, "--target-processes", "all", "--error-exitcode", tostring(found_status),
       core.system.exe(), "eval", task_dir, source, "--device", device } }
-    r = r or so_far
+    local r = ended or so_far
     local text = r and r.output .. "\n" .. r.errors or ""
     local errors, finding = read_findings(text)
     if r and (r.status == found_status or (errors or 0) > 0) then
@@ -111,7 +111,7 @@ function strict.sanitizer(out, task_dir, source, device, how)
     end
     local unclear = r and unfinished(r, code, errors, limit_ns)
     if not r then
-      say(tool, " did not finish: it cannot be started: ", why)
+      say(tool, " did not finish: ", code ~= "ECANCELED" and "it cannot be started: " or "", why)
     elseif unclear then
       say(tool, " did not finish: ", unclear, ": ", finding or text:match "[^\n]+" or "no output")
     else

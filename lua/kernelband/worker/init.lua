@@ -251,7 +251,7 @@ end
 local function build_ahead(self, slot)
   while true do
     local job = next_job(self, slot, "builders", function(j)
-      return self.machine and self.machine.target ~= "" and j.building == nil
+      return self.machine and (self.machine.target or "") ~= "" and j.building == nil
     end)
     job.building = true
     slot.process = slot.process or try_spawn(slot)
