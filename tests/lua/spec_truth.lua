@@ -114,7 +114,7 @@ t.test("no two samples are timed on the same inputs", function()
   t.equal(room.buffers:get(1, 1) ~= before[1] or room.buffers:get(1, 2) ~= before[2], true)
 end)
 
-t.test("timed inputs stay for a session, but those checks used and a confirmation's", function()
+t.test("timed inputs stay for a session, and a confirmation draws them anew", function()
   local room = session.timed[1]
   local function contents()
     return room.buffers:get(1, 1, 1), room.buffers:get(1, 1, room.slots)

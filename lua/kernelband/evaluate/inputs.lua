@@ -59,9 +59,9 @@ local function fill_pool(s, room, seed)
   for slot, kind in ipairs(kinds) do fill_slot(room, room.pool, kind, seed - slot, slot) end
 end
 
--- Contents for every slot, no two alike, and for the pool. On a CPU, where no kernel can write to
--- them, they stay for a session, as every sample changes them: later calls fill the first slot
--- alone, which checks have used. anew: all the same.
+-- Contents for every slot, no two alike, and for the pool. On a CPU they stay for a session, as no
+-- kernel can write to them and every sample changes them: the next call fills the first slot
+-- alone, which checks have used. anew: every call fills them all.
 function inputs.fill_timed(s, room, anew)
   local stay = room.mixture and not anew and not s.machine.fresh_outputs
   room.mixture = stay and room.mixture or verdict.secret_seed()

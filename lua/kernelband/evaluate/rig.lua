@@ -165,8 +165,8 @@ local function grow_old(r)
 end
 
 -- One more sample of the candidate, which cannot tell it from the others, as much of it
--- compared as there is time for, its last call always; and some that stop short, and older ones,
--- unless aged: another measurement had those.
+-- compared as there is time for, its last call always. Then samples that stop short, and older
+-- ones; aged: not those, which another measurement of this candidate had.
 function rig:finish()
   if self.looks_ns == 0 then return end
   self:sample "B"

@@ -114,14 +114,17 @@ local function row(room, time_ns)
            baseline_ns = room.baseline_ns, speedup = room.baseline_ns / time_ns }
 end
 
--- How two sides are measured at a shape: a rule of paired.measure, with what it would have the
--- whole measurement be (its slowest shape decides); pair_ns; round_ns, for the pairs of a round,
--- or a share of the longest pair of all shapes, beside; looks_ns, for comparing outputs; and
--- longest_ns, for all. mode: nil; "confirm"; "again", with more looks; "best", beside the best
--- kernel so far; or "noise", with no looks, for a kernel that is trusted. Where the baseline
--- takes long, the other side runs several times beside it; where the two are far apart, few rounds
--- and half the time say so, and for most rounds of a slow baseline its times are those of earlier
--- evaluations.
+-- How two sides are measured at a shape: a rule of paired.measure without pairs, with what it would
+-- have the whole measurement be (the slowest shape's rule decides), and
+--   pair_ns      what a pair of samples takes
+--   round_ns     what the pairs of a round may take, or
+--   beside       this share of the longest pair of all shapes, if that is more
+--   looks_ns     what comparing outputs may take
+--   longest_ns   what all rounds may take
+-- mode: nil; "confirm"; "again", with more looks; "best", beside the best kernel so far; or
+-- "noise", with no looks, for a kernel that is trusted. Where the baseline takes long, the other
+-- side runs several times beside it. Where the two are far apart, few rounds and half the time say
+-- so, and for most rounds of a slow baseline its times are those of earlier evaluations.
 local function plan(s, a, b, mode)
   local p = pace[s.language]
   local more = mode == "confirm" and confirm[s.language] or p
