@@ -2,7 +2,7 @@
 -- repository; a table, the sentences that it supports, and a drawing.
 local kb   = require "kernelband"
 local page = require "kernelband.report.compare_page"
-local keys = require "kernelband.base.text".keys
+local keys = require("kernelband.base.lists").keys
 local path = require "kernelband.base.path"
 
 local lab = {}

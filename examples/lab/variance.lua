@@ -5,7 +5,7 @@
 local kb    = require "kernelband"
 local chart = require "kernelband.report.chart"
 local lab   = require "lab"
-local keys  = require "kernelband.base.text".keys
+local keys  = require("kernelband.base.lists").keys
 
 local k, n = math.tointeger(tonumber(arg[1] or 3)), math.tointeger(tonumber(arg[2] or 3000))
 local lots = 200

@@ -7,7 +7,7 @@ local kb = require "kernelband"
 local man = require "kernelband.cli.doc.man"
 local meta = require "kernelband.cli.doc.meta"
 local schema = require "kernelband.base.schema"
-local text = require "kernelband.base.text"
+local lists = require "kernelband.base.lists"
 local worlds = require "worlds"
 
 local lines = api.lines()               -- and every module has declared its rules
@@ -35,7 +35,7 @@ local function walk(prefix, names, of)
     if type(value) == "table" and getmetatable(value) and getmetatable(value).names then
       walk(prefix .. name .. ".", getmetatable(value).names, value)
     elseif type(value) == "table" and name ~= "core" then
-      for _, inner in ipairs(text.keys(value)) do
+      for _, inner in ipairs(lists.keys(value)) do
         if type(value[inner]) == "function" then public[prefix .. name .. "." .. inner] = true end
       end
     else
@@ -60,7 +60,7 @@ end
 for name in pairs(core.stats) do public["core.stats." .. name] = true end
 
 t.test("every public function has its text, and functions an example", function()
-  for _, name in ipairs(text.keys(public)) do
+  for _, name in ipairs(lists.keys(public)) do
     local entry = entries[name] or error(name .. " has no entry in reference.md", 0)
     assert(#entry.text > 10, name .. " has no text")
     assert(entry.example or name:find ":" or name == "kb.version" or name == "kb.core",
@@ -69,7 +69,7 @@ t.test("every public function has its text, and functions an example", function(
 end)
 
 t.test("no entry is of what is not there", function()
-  for _, name in ipairs(text.keys(entries)) do
+  for _, name in ipairs(lists.keys(entries)) do
     assert(public[name] or name:find "^kernelband%.", name .. " is not public any more")
   end
 end)
@@ -84,7 +84,7 @@ t.test("every rule set of the interface is printed, and each of its fields has a
       if rule.rules then fields(at, rule.rules) end
     end
   end
-  for _, name in ipairs(text.keys(schema.declared)) do
+  for _, name in ipairs(lists.keys(schema.declared)) do
     assert(printed[name], name .. " is declared and not printed")
     fields(name, schema.declared[name])
   end
@@ -124,7 +124,7 @@ t.test("kernels, pulls, contexts and results have the fields that the manual lis
       assert(entries["kernelband." .. class].fields[name], class .. "." .. name .. " has no text")
     end
   end
-  check("result", table.concat(text.keys(result), " "))
+  check("result", table.concat(lists.keys(result), " "))
   local db <close> = assert(core.store(dir .. "/run.db", "read"))
   local seen = {}
   for _, row in ipairs(assert(db:rows "SELECT text FROM events WHERE kind = 'policy'")) do
@@ -132,7 +132,7 @@ t.test("kernels, pulls, contexts and results have the fields that the manual lis
     seen[class] = true
     check(class, names)
   end
-  t.equal(text.keys(seen), { "kernel", "policy_context", "pull", "strategy" })
+  t.equal(lists.keys(seen), { "kernel", "policy_context", "pull", "strategy" })
 end)
 
 t.test("the manual is Markdown, a manual page, and definitions that Lua reads", function()

@@ -201,8 +201,6 @@ function schema.wanted(rule)
          .. (least and most and least .. ".." .. most or least and ">= " .. least or "<= " .. most)
 end
 
-schema.keys, schema.contains = lists.keys, lists.contains
-
 local function in_bounds(rule, v)
   local n = type(v) == "table" and #v or v
   if type(n) ~= "number" then return true end

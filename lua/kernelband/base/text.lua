@@ -1,5 +1,5 @@
 -- base/text.lua - pieces of text that every layer writes: tables of columns, cut and quoted
--- words, sorted keys, numbers with units. No function depends on the locale.
+-- words, numbers with units. No function depends on the locale.
 local core   = require "kernelband.core"
 local lists  = require "kernelband.base.lists"
 
@@ -65,11 +65,9 @@ function text.plural(n, one, several)
   return ("%d %s"):format(n, n == 1 and one or several or one .. "s")
 end
 
-text.keys = lists.keys
-
 -- "cols=64 rows=128".
 function text.fields(t, separator)
-  return table.concat(lists.collect(text.keys(t), function(k)
+  return table.concat(lists.collect(lists.keys(t), function(k)
     local v = t[k]
     return ("%s=%s"):format(k, type(v) == "number" and ("%.14g"):format(v) or tostring(v))
   end), separator or " ")

@@ -2,7 +2,7 @@
 -- code and its errors into messages on stderr. A verb is lua/kernelband/cli/<verb>.lua, a table
 -- as options.lua has it, whose run(opt, rest, verb) gets the parsed options and the other words.
 local kb      = require "kernelband"      -- and its searcher
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local options = require "kernelband.cli.options"
 local schema  = require "kernelband.base.schema"
@@ -62,13 +62,13 @@ end
 -- name: what stands where a verb is expected; args: the words behind it.
 local function run(name, args)
   if not name or name == "--help" or name == "-h" or name == "help" then
-    print(overview:format(table.concat(collect(cli.verbs, function(verb)
+    print(overview:format(table.concat(lists.collect(cli.verbs, function(verb)
       return ("  %-9s%s"):format(verb, cli.verb(verb).summary)
     end), "\n")))
     return name and done or usage
   elseif name == "--version" then
     return print("kernelband " .. kb.version)
-  elseif not schema.contains(cli.verbs, name) then
+  elseif not lists.contains(cli.verbs, name) then
     schema.raise("kernelband: unknown verb '%s'%s", name, schema.hint(name, cli.verbs))
   end
   local verb = cli.verb(name)

@@ -107,7 +107,7 @@ function options.parse(args, spec)
     methods.misuse(spec, "%s is missing", lists.words(spec.args)[#rest + 1])
   elseif #rest > (spec.most or math.huge) then
     methods.misuse(spec, "'%s' is one argument too many", rest[spec.most + 1])
-  elseif spec.words and not schema.contains(spec.words, rest[1]) then
+  elseif spec.words and not lists.contains(spec.words, rest[1]) then
     methods.misuse(spec, "expected %s, got '%s'%s", table.concat(spec.words, "|"), rest[1],
                    schema.nearest(rest[1], spec.words) and schema.hint(rest[1], spec.words) or "")
   end

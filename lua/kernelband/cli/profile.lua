@@ -1,5 +1,5 @@
 -- kernelband profile TASK SOURCE: what is known about how one kernel runs.
-local collect  = require("kernelband.base.lists").collect
+local lists    = require "kernelband.base.lists"
 local eval     = require "kernelband.cli.eval"
 local json     = require "kernelband.base.json"
 local in_words = require "kernelband.report.features"
@@ -11,7 +11,7 @@ local percent = text.percent
 -- A row for each item of a list, below a head; the first column to the left, the others to the
 -- right. "" where there is no row.
 local function listing(head, list, row_of)
-  local rows = collect(list, row_of)
+  local rows = lists.collect(list, row_of)
   if #rows == 0 then return "" end
   table.insert(rows, 1, head)
   return text.table(rows, { right = true, rule = true })
@@ -20,7 +20,7 @@ end
 local function roofs(out)
   local e, names = out.evidence, { sm = "arithmetic", dram = "memory its data fit in",
                                    l2 = "L1 loads" }
-  local of_cpu = collect({ "sm", "dram", "l2" }, function(key)
+  local of_cpu = lists.collect({ "sm", "dram", "l2" }, function(key)
     return { name = names[key], share = e.h[key] and e.h[key] / 100, kind = e.h_kind[key] }
   end)
   return listing({ "roof", "of peak", "kind" }, out.profile and out.profile.roofs or of_cpu,
@@ -62,7 +62,7 @@ local function stalls(list)
 end
 
 local function counters(p, values)
-  local shown = listing({ "counter", "value" }, text.keys(values or {}), function(name)
+  local shown = listing({ "counter", "value" }, lists.keys(values or {}), function(name)
     return type(values[name]) == "number" and { name, ("%.6g"):format(values[name]) }
   end)
   if shown ~= "" then return shown end
@@ -85,7 +85,7 @@ local function text_of(out, machine)
     p and occupancy(p.occupancy) .. spills(p.spills) .. traffic(p.traffic) or "",
     p and stalls(p.stalls) or "", features(out), counters(p, p and p.counters or out.counters),
   }
-  return table.concat(collect(parts, function(part) return part ~= "" and part end), "\n")
+  return table.concat(lists.collect(parts, function(part) return part ~= "" and part end), "\n")
 end
 
 return { "profile", args = "TASK SOURCE", options = { "json", "device" }, how = { profile = true },

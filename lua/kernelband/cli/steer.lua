@@ -9,7 +9,7 @@ local steer   = require "kernelband.search.steer"
 local function check(folder, experiment, command, argument)
   if command == "veto" or command == "allow" then
     local names = lists.words(experiment.identity.strategies or "")
-    if schema.contains(names, argument) then return end
+    if lists.contains(names, argument) then return end
     schema.raise("kernelband: %s has no strategy '%s'%s: %s", folder, argument,
                  schema.hint(argument, names), table.concat(names, ", "))
   elseif command == "pin" and argument ~= "none" then

@@ -231,7 +231,7 @@ function evidence.make(s, out, facts)
   local ipc = measured(clip(c and ratio(c.instructions, c.cycles * 4)))
   local hit = c and c.cache_refs > 0 and 1 - c.cache_misses / c.cache_refs
   local loops = mix and mix.flops > 0 and mix or {}     -- what is known of inner loops
-  local registers = derived(mix and #text.keys(mix.registers) / 32)
+  local registers = derived(mix and #lists.keys(mix.registers) / 32)
   local lanes, traffic = ratio(loops.lanes, loops.flops), ratio(loops.load_bytes, loops.operations)
   local l2 = traffic and traffic * work.flops / (first.time_ns * 1e-9) / s.roofline.l1_bytes_per_s
   local e = evidence.of {

@@ -4,7 +4,7 @@
 -- on this kernel and on its relatives, a line each, or why it failed. A pull is told once.
 local changes = require "kernelband.base.changes"
 local lists   = require "kernelband.base.lists"
-local keys    = require "kernelband.base.schema".keys
+local keys    = require("kernelband.base.lists").keys
 local reply   = require "kernelband.llm.reply"
 local time    = require "kernelband.base.text".time
 local words   = require "kernelband.generator.words"

@@ -14,7 +14,7 @@ local core   = require "kernelband.core"
 local fence  = require "kernelband.base.fence"
 local path   = require "kernelband.base.path"
 local schema = require "kernelband.base.schema"
-local keys   = schema.keys
+local keys   = lists.keys
 local surrogate = require "kernelband.policy.surrogate"
 
 local policy = {}
@@ -96,7 +96,7 @@ local function checker(types, limit)
     .. (most and (" %s..%s"):format(least, most) or least and " >= " .. least or "")
     .. (words[1] and (" or '%s'"):format(table.concat(words, "' or '")) or "")
   return function(v)
-    if type(v) == "string" then return not words[1] or schema.contains(words, v), must end
+    if type(v) == "string" then return not words[1] or lists.contains(words, v), must end
     return type(v) ~= "number" or math.abs(v) < math.huge and v >= (least or v)
            and v <= (most or v), must
   end

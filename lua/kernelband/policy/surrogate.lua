@@ -59,7 +59,7 @@ end
 -- Parameters to coordinates: one number an axis. With look nothing is remembered of
 -- them: they stand where the next ones met would.
 local function encoder(params)
-  local axes, codes = schema.keys(params), {}
+  local axes, codes = lists.keys(params), {}
   return axes, function(p, look)
     local x = {}
     for d, name in ipairs(axes) do
@@ -223,7 +223,7 @@ function surrogate.new(options, moves, remembered, strategies)
       for _, params in ipairs(moves(kernel, i) or {}) do see(params) end
     end
     for d in ipairs(axes) do
-      local count = #schema.keys(values_of[d])
+      local count = #lists.keys(values_of[d])
       rates[d], moving[d] = count == 2 and o.rate / 3 or o.rate, not strategies or count > 1
     end
   end

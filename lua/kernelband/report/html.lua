@@ -8,7 +8,7 @@
 --
 -- Attributes stand in the order of their names; numbers have one digit after the point, and
 -- text_anchor is text-anchor.
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local path = require "kernelband.base.path"
 local text = require "kernelband.base.text"
 local version = require "kernelband.base.version"
@@ -40,7 +40,7 @@ function html.cut(s, most) return text.cut(s, most, "\u{2026}") end
 function html.px(v) return (("%.1f"):format(v):gsub("%.0$", "")) end
 
 function html.tag(name, attributes, content)
-  local out = collect(text.keys(attributes or {}), function(key)
+  local out = lists.collect(lists.keys(attributes or {}), function(key)
     local value = attributes[key]
     local shown = type(value) == "number" and html.px(value) or escape(value)
     return value and (' %s="%s"'):format(key:gsub("_", "-"), shown)
@@ -59,7 +59,8 @@ function html.heading(text_of) return words("h3", text_of) end
 function html.dot(class) return tag("span", { class = "dot " .. class }, "") end
 
 function html.list(lines)
-  return tag("ul", nil, table.concat(collect(lines, function(line) return words("li", line) end)))
+  local items = lists.collect(lines, function(line) return words("li", line) end)
+  return tag("ul", nil, table.concat(items))
 end
 
 -- Something to be opened: its title, and HTML; "" where there is none.
@@ -85,9 +86,9 @@ function html.grid(...) return tag("div", { class = "grid" }, table.concat { ...
 function html.table(head, rows, options)
   options = options or {}
   if #rows == 0 then return "" end
-  if options.row then rows = collect(rows, options.row) end
+  if options.row then rows = lists.collect(rows, options.row) end
   local function line(cells, name)
-    return tag("tr", nil, table.concat(collect(head, function(_, i)
+    return tag("tr", nil, table.concat(lists.collect(head, function(_, i)
       local first, cell = rows[1][i], cells[i]
       local class = type(first) == "table" and first.class
       local c = type(cell) == "table" and cell or { cell }
@@ -96,7 +97,7 @@ function html.table(head, rows, options)
                          title = c.title }, c.html or escape(c[1] == nil and "-" or c[1]))
     end)))
   end
-  local body = collect(rows, function(cells) return line(cells, "td") end)
+  local body = lists.collect(rows, function(cells) return line(cells, "td") end)
   return tag("div", { class = "scroll" }, tag("table", { class = options.sort and "sort" },
     (options.caption and words("caption", options.caption) or "")
     .. tag("thead", nil, line(head, "th")) .. tag("tbody", nil, table.concat(body))))
@@ -202,7 +203,7 @@ end
 -- all: of the others too, so that a served page has a place for what comes later; m: nil before
 -- there is a run.
 function html.sections(parts, m, all)
-  return collect(parts, function(part)
+  return lists.collect(parts, function(part)
     local id, title, make = table.unpack(part)
     local content, values
     if m and (not part.needs or m[part.needs]) then content, values = make(m) end

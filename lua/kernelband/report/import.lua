@@ -10,7 +10,6 @@ local json    = require "kernelband.base.json"
 local read    = require "kernelband.trace.read"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
-local text    = require "kernelband.base.text"
 local t4      = require "kernelband.trace.t4"
 local clean   = require "kernelband.report.clean"
 
@@ -24,7 +23,7 @@ local function storable(v) return (pcall(json.encode, v)) end
 -- Names of the configuration in order, each with its value: what stands for a
 -- source where none was recorded.
 local function listing(configuration)
-  return table.concat(lists.collect(text.keys(configuration), function(name)
+  return table.concat(lists.collect(lists.keys(configuration), function(name)
     local v = configuration[name]
     return ("%s = %s\n"):format(name, type(v) == "string" and v or json.encode(v))
   end))

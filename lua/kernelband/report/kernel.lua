@@ -220,7 +220,7 @@ end
 local function counters(before, after)
   local function figure(v) return v and ("%.6g"):format(v) end
   return html.details("Hardware counters", html.table({ "counter", "baseline", "winner" },
-    collect(text.keys(after), function(name)
+    collect(lists.keys(after), function(name)
       return { name, figure(before[name]), figure(after[name]) }
     end)))
 end

@@ -6,7 +6,6 @@ local html   = require "kernelband.report.html"
 local lists  = require "kernelband.base.lists"
 local search = require "kernelband.report.search"
 local stats  = require("kernelband.core").stats
-local text   = require "kernelband.base.text"
 
 local many = {}
 
@@ -38,7 +37,7 @@ local function name_groups(groups)
   for _, g in ipairs(groups) do
     local words = { differs(groups, "task") and g.task or nil }
     local rivals = lists.collect(groups, function(h) return h.policy == g.policy and h.params end)
-    local params = lists.collect(text.keys(g.params), function(name)
+    local params = lists.collect(lists.keys(g.params), function(name)
       return type(g.params[name]) ~= "table" and differs(rivals, name)
              and name .. "=" .. tostring(g.params[name])
     end)

@@ -7,7 +7,6 @@ local finish    = require "kernelband.search.finish"
 local json      = require "kernelband.base.json"
 local lists     = require "kernelband.base.lists"
 local run       = require "kernelband.store.run"
-local schema    = require "kernelband.base.schema"
 local strategy  = require "kernelband.policy.strategy"
 
 local model = {}
@@ -164,7 +163,7 @@ function model.masked(m, name, cluster)
   local target, theta, presses = m.targets[name], m.params.theta_sat, m.params.presses
   if type(theta) == "table" then theta = theta[target or 0] end
   if not target or type(theta) ~= "number"
-     or type(presses) == "table" and not schema.contains(presses, name) then return 0 end
+     or type(presses) == "table" and not lists.contains(presses, name) then return 0 end
   local seen = lists.collect(m.sample, function(k) return k.cluster == cluster and k.h[target] end)
   local full = lists.collect(seen, function(h) return h >= theta end)
   return #seen > 0 and #full / #seen or 0

@@ -14,7 +14,7 @@ end
 
 -- Names and values of a table; nested ones flat.
 local function values_of(t, prefix, out)
-  for _, name in ipairs(text.keys(t)) do
+  for _, name in ipairs(lists.keys(t)) do
     local v = t[name]
     if type(v) == "table" and #v == 0 then
       values_of(v, prefix .. name .. ".", out)

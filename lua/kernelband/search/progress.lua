@@ -21,7 +21,7 @@ local chosen = "auto"
 -- What --progress said, for all searches; nil leaves it as it is.
 function progress.mode(word)
   if word then
-    schema.must(schema.contains(modes, word), "kernelband: --progress: expected auto, always, "
+    schema.must(lists.contains(modes, word), "kernelband: --progress: expected auto, always, "
       .. "never or json, got '%s'%s", word, schema.hint(word, modes))
     chosen = word
   end
@@ -108,7 +108,7 @@ end
 -- All searches of a group in one line.
 local function line_of_group(statuses, width)
   local parts, done = {}, 0
-  for _, i in ipairs(lists.sorted(text.keys(statuses), tonumber)) do
+  for _, i in ipairs(lists.sorted(lists.keys(statuses), tonumber)) do
     local s = statuses[i]
     done, parts[#parts + 1] = done + s.done, head(s)
   end

@@ -144,7 +144,7 @@ local function check_moves(task, strategies)
   local known, moves = lists.collect(task.schedule.parameters, function(p) return p[1] end), {}
   for _, s in ipairs(strategies) do
     for _, move in ipairs(s.moves) do
-      if move == "*" or schema.contains(known, move) then return end
+      if move == "*" or lists.contains(known, move) then return end
       moves[#moves + 1] = move
     end
   end

@@ -5,8 +5,7 @@
 -- keeps it with how many pulls had been recorded and chosen, and a replay obeys it
 -- when as many have.
 
-local collect = require("kernelband.base.lists").collect
-local schema = require "kernelband.base.schema"
+local lists   = require "kernelband.base.lists"
 
 local steer = {}
 
@@ -18,7 +17,7 @@ steer.words = { "pause", "continue", "stop", "veto", "allow", "pin", "hint" }
 -- command, argument | nil, what is wrong
 function steer.parse(text)
   local command, argument = text:match "^%s*(%a+)%s*(.-)%s*$"
-  if not schema.contains(steer.words, command) then
+  if not lists.contains(steer.words, command) then
     return nil, ("'%s' is no command"):format(command or text)
   elseif #argument > MAX_BYTES then
     return nil, ("%s: %d bytes are too many, %d are read"):format(command, #argument, MAX_BYTES)
@@ -65,7 +64,7 @@ end
 function steer.new(s)
   local steering = { hints = {}, vetoed = {}, paused = false }
   local journal = s.journal
-  local due = collect(journal.steers, function(row)
+  local due = lists.collect(journal.steers, function(row)
     local text, landed, chosen = row.text:match "^(.*) @ (%d+) (%d+)$"
     return text and { text = text, landed = tonumber(landed), chosen = tonumber(chosen) }
   end)

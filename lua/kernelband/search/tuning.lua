@@ -9,7 +9,6 @@
 -- The lines are a stranger's: at most 8 names of 16 values each.
 
 local lists  = require "kernelband.base.lists"
-local schema = require "kernelband.base.schema"
 local text   = require "kernelband.base.text"
 
 local tuning = {}
@@ -42,7 +41,7 @@ local function read(said, before)
     return nil, ("%s has more than %d values"):format(name, limits.values)
   end
   if #before == limits.names then return nil, ("more than %d names"):format(limits.names) end
-  if schema.contains(lists.collect(before, "name"), name) then
+  if lists.contains(lists.collect(before, "name"), name) then
     return nil, name .. " is declared twice"
   end
   return { name = name, values = values }

@@ -18,7 +18,7 @@ local task = {}
 local dtypes = { "f64", "f32", "f16", "bf16", "i8", "u8", "i32", "i64" }
 local languages = { "c", "cuda" }
 task.bytes_of = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
-local contains = schema.contains
+local contains = lists.contains
 
 -- What inputs are drawn from, see core/measure/tensor.h. The first is the plainest.
 task.distributions = { "normal", "wide", "uniform", "lognormal", "spikes", "ties", "integers",

@@ -21,7 +21,7 @@
 -- A scalar of the task that is no integer, such as an epsilon, goes by
 -- kind="arg", as it is; an integer goes by kind="int".
 local collect = require("kernelband.base.lists").collect
-local keys = require "kernelband.base.schema".keys
+local keys = require("kernelband.base.lists").keys
 local bytes_of = require "kernelband.task".bytes_of
 local text = require "kernelband.base.text"
 

@@ -2,9 +2,8 @@
 -- accepted, from the tables that accept them.
 local fence = require "kernelband.base.fence"
 local kb    = require "kernelband"
-local collect = require("kernelband.base.lists").collect
+local lists   = require "kernelband.base.lists"
 local path  = require "kernelband.base.path"
-local text  = require "kernelband.base.text"
 
 local changes = {}
 
@@ -13,12 +12,12 @@ function changes.markdown()
   local folder = path.find "policies"
   for _, file in ipairs(folder and path.files(folder, ".lua") or {}) do
     local gone = fence.load(file).removed or {}
-    for _, name in ipairs(text.keys(gone)) do
+    for _, name in ipairs(lists.keys(gone)) do
       removed[#removed + 1] = ("- `%s` of policies/%s: %s"):format(name, path.base(file),
                                                                  gone[name])
     end
   end
-  local renamed = collect(text.keys(old), function(name)
+  local renamed = lists.collect(lists.keys(old), function(name)
     return ("- `kernelband.%s` is `kernelband.%s`"):format(name, old[name])
   end)
   return path.own("cli/doc/changes.md", { VERSION = kb.version,
