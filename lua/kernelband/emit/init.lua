@@ -1,46 +1,9 @@
 -- emit/init.lua - what the schedule.lua of a C task writes its source with: a writer
 -- that indents and wraps, and the helpers that several tasks' kernels share, whose text is in c.in.
-local lists = require "kernelband.base.lists"
-local own = require("kernelband.base.path").own
+local lists    = require "kernelband.base.lists"
+local template = require "kernelband.base.template"
 
 local emit = {}
-
--- Pieces of code with holes: the files emit/*.in, each piece below a line "@@ NAME"; cuda.across is
--- "across" of cuda.in. In a piece ${x} is x of the values it is filled with, or an expression of
--- them. A line that begins with % is Lua, around the lines after it: % for i = 1, n do .. % end. It
--- sees the values, and the globals of Lua.
-local pieces, compiled = {}, {}
-
--- The text of a piece.
-function emit.piece(name)
-  local file = name:match "^%w+"
-  if not pieces[name] then
-    for piece, text in own("emit/" .. file .. ".in"):gmatch "@@ (%S+)\n([^@]*)" do
-      pieces[file .. "." .. piece] = text
-    end
-  end
-  return pieces[name]
-end
-
-local function hole(v, name)
-  if v == nil then error(("no value for ${%s}"):format(name), 3) end
-  return tostring(v)
-end
-
--- A line as Lua that puts it.
-local function statement(line, stop)
-  local filled = line:gsub("%${(.-)}", "]==] .. hole(%1, [==[%1]==]) .. [==[")
-  return (line:match "^%s*%%(.*)" or "put([==[" .. filled .. "]==])") .. stop
-end
-
--- Calls put with each line of a piece, filled in.
-local function fill(name, values, put)
-  if not compiled[name] then
-    local lua = emit.piece(name):gsub("([^\n]*)(\n)", statement)
-    compiled[name] = assert(load("local _ENV, put, hole = ...\n" .. lua, "=" .. name, "t"))
-  end
-  compiled[name](setmetatable(lists.with(values or {}), { __index = _G }), put, hole)
-end
 
 -- Lines of C, indented by the braces they open and close, at most 80 wide: a
 -- longer line breaks after an operator of a sum, or else after a comma.
@@ -71,10 +34,11 @@ function emit.writer()
     w.line("}")
     w.line("")
   end
-  -- A piece of code, filled in. Its lines are set in by its own braces.
+  -- A piece of code, "cuda.across" of emit/cuda.in, filled in. Its lines are set in by its own
+  -- braces.
   function w.fill(name, values)
     local outer = depth
-    fill(name, values, function(line)
+    template.fill("emit/" .. name, values, function(line)
       local inner = math.max(0, depth - outer - (line:find "^ *}" and 1 or 0))
       w.line((line:gsub("^" .. ("    "):rep(inner), "")))
     end)

@@ -3,6 +3,7 @@
 -- blocks, asynchronous copies and matrix instructions. Its text is in tile.in.
 local code    = require "kernelband.emit"
 local collect = require("kernelband.base.lists").collect
+local text_of = require("kernelband.base.template").piece
 
 local tile = {}
 
@@ -14,7 +15,7 @@ function tile.fill(text, values)
 end
 
 -- A piece of tile.in, filled in.
-local function piece(name, values) return tile.fill(code.piece("tile." .. name), values) end
+local function piece(name, values) return tile.fill(text_of("emit/tile." .. name), values) end
 
 -- plan: lines without their "// kb: "; pieces: texts with holes. Of both, false ones are
 -- left out.
@@ -59,7 +60,7 @@ function tile.zero(element, out, rows, columns, zero)
 end
 
 -- How the kernels of products begin, without tiles and with them.
-tile.gemm_untiled, tile.gemm = code.piece "tile.untiled", code.piece "tile.gemm"
+tile.gemm_untiled, tile.gemm = text_of "emit/tile.untiled", text_of "emit/tile.gemm"
 
 -- Values of the text of a product without tiles: a block of 16 x 16 threads, `vector` columns a
 -- thread, whose blocks go along rows or columns of m x n.
@@ -99,17 +100,17 @@ function tile.async(size)
 end
 
 -- The type bf16, `vector` of which are a vec of `bytes`.
-tile.bf16, tile.bf16_vector = code.piece "tile.bf16", code.piece "tile.bf16_vector"
+tile.bf16, tile.bf16_vector = text_of "emit/tile.bf16", text_of "emit/tile.bf16_vector"
 
 -- A vec from *at, or zeros unless inside, to element `to` of a tile in shared memory.
 function tile.bf16_copy(async, to, bytes)
   return piece(async and "bf16_async" or "bf16_copy", { to = to, bytes = bytes }):sub(1, -2)
 end
 
-tile.shared_address = code.piece "tile.shared_address"
+tile.shared_address = text_of "emit/tile.shared_address"
 
 -- Four 8 x 8 matrices of 16-bit elements a warp, and d += a b on 16 x 8 x 16.
-tile.matrix = code.piece "tile.matrix"
+tile.matrix = text_of "emit/tile.matrix"
 
 -- at(row, column): where an element of a tile in shared memory lies, its rows
 -- `width` elements of 16 bits. Swizzled, the groups of 8 elements trade places
