@@ -1,9 +1,9 @@
 -- kernelband doctor - what this machine can do, what is missing, what to do.
-local with    = require("kernelband.base.lists").with
-local core    = require "kernelband.core"
-local json    = require "kernelband.base.json"
-local text    = require "kernelband.base.text"
-local toolkit = require "kernelband.base.toolkit"
+local core     = require "kernelband.core"
+local json     = require "kernelband.base.json"
+local template = require "kernelband.base.template"
+local text     = require "kernelband.base.text"
+local toolkit  = require "kernelband.base.toolkit"
 
 local least_free_bytes <const> = 1 << 30
 
@@ -73,56 +73,43 @@ local function python()
   return found.torch and found.triton and not found.why and versions, versions
 end
 
--- What was found of everything, and whether searches can run here. lack: need: nothing runs without
--- it; means: the effect of its absence; mend: how to install it. seen: instead of what was sought.
+-- What was found of everything, and whether searches can run here.
 local function examine()
   local host, report, fit = core.system.host(), {}, true
-  local function add(name, lack, found, seen)
+  local needed = { compiler = not (driver() and nvrtc()), landlock = true, seccomp = true }
+  -- seen: what was found instead of what was sought.
+  local function add(name, found, seen)
     local row = { name = name, ok = found and true or false, found = found or seen or nil }
-    report[#report + 1] = found and row or with({ need = false }, with(lack, row))
-    fit = fit and not report[#report].need
+    if not found then
+      row.means, row.mend = template.piece("cli/doctor." .. name):match "(.*)\n(.*)\n"
+      row.need = needed[name] or false
+      fit = fit and not row.need
+    end
+    report[#report + 1] = row
   end
-  add("cpu", { means = "the processor cannot be named in reports", mend = "mount /proc" }, host.cpu)
-  add("cores", nil, ("%d usable of %d"):format(host.usable_cores, host.cores))
-  add("kernel", nil, host.kernel)
-  add("compiler", { need = not (driver() and nvrtc()), means = "candidates in C cannot be built",
-      mend = "install gcc or clang (Debian: apt install gcc libc6-dev)" }, compiler())
-  add("objdump", { mend = "apt install binutils",
-      means = "instructions of a kernel cannot be counted: less evidence for policies" },
-      first_line "objdump --version")
-  add("landlock", { need = true, means = "candidates cannot be kept from files, so none is run",
-      mend = "use Linux 5.13 or later with landlock among its security modules" },
-      landlock(host.landlock_abi))
-  add("seccomp", { need = true, means = "untrusted candidates cannot be jailed",
-      mend = "use a kernel with CONFIG_SECCOMP_FILTER" }, host.seccomp and "filters available")
-  add("jail user", nil, host.root and "candidates run as nobody" or "not root: candidates run as "
-      .. "the same user, kept apart by Landlock and the filter")
-  add("counters", { means = "profiles are derived from times and instructions, not measured",
-      mend = "sysctl kernel.perf_event_paranoid=2; virtual machines often have none" },
-      host.perf and "cycles can be counted", "perf_event_open: " .. tostring(host.perf_error))
-  add("disk", { means = "a long run may not fit", mend = "free 1 GiB or use another folder" },
-      disk())
-  add("cuda", { means = "only kernels in C can be searched",
-      mend = "on a machine with an NVIDIA GPU, install its driver" }, driver())
-  add("nvrtc", { means = "kernels in CUDA cannot be compiled",
-      mend = "install the CUDA toolkit, or set KERNELBAND_CUDA to the folder that holds its "
-             .. "lib and include" }, nvrtc())
-  add("headers", { mend = "install the CUDA toolkit's headers",
-      means = "kernels in CUDA must do without #include: no half precision, no tensor cores" },
-      headers())
-  add("nvdisasm", { means = "questions about kernels in CUDA hold no machine code",
-      mend = "install the CUDA toolkit's nvdisasm" }, toolkit.program "nvdisasm")
-  add("python", {
-      means = "Triton kernels cannot be judged: TritonBench and KernelBench tasks will not run",
-      mend = "install torch and triton in a Python 3, or set KERNELBAND_PYTHON to one that has them"
-      }, python())
-  add("records", { means = "kernels that a Python candidate starts are not recorded and counted",
-      mend = "build with CUPTI's headers: install the CUDA toolkit" },
-      require("kernelband.triton.python").inject(), "libkb_inject.so was not built")
-  add("lua", nil, _VERSION)
-  add("sqlite", nil, host.sqlite)
-  add("cjson", nil, require "cjson"._VERSION)
-  add("built by", nil, host.compiler .. ", " .. host.libc)
+  add("cpu", host.cpu)
+  add("cores", ("%d usable of %d"):format(host.usable_cores, host.cores))
+  add("kernel", host.kernel)
+  add("compiler", compiler())
+  add("objdump", first_line "objdump --version")
+  add("landlock", landlock(host.landlock_abi))
+  add("seccomp", host.seccomp and "filters available")
+  add("jail user", host.root and "candidates run as nobody"
+      or "not root: candidates run as the same user, kept apart by Landlock and the filter")
+  add("counters", host.perf and "cycles can be counted",
+      "perf_event_open: " .. tostring(host.perf_error))
+  add("disk", disk())
+  add("cuda", driver())
+  add("nvrtc", nvrtc())
+  add("headers", headers())
+  add("nvdisasm", toolkit.program "nvdisasm")
+  add("python", python())
+  add("records", require("kernelband.triton.python").inject(),
+      "libkb_inject.so was not built")
+  add("lua", _VERSION)
+  add("sqlite", host.sqlite)
+  add("cjson", require "cjson"._VERSION)
+  add("built by", host.compiler .. ", " .. host.libc)
   return report, fit
 end
 

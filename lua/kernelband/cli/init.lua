@@ -19,19 +19,9 @@ function cli.verb(name)
   return verb.usage and verb or options.verb(verb)
 end
 
-local overview = [[
-kernelband makes a compute kernel faster: a bandit over verified kernels and
-optimisation strategies. Experiments, strategies and policies are Lua files.
-
-usage: kernelband VERB [ARGS]
-
-%s
-
-kernelband VERB --help explains a verb; kernelband doctor tests this machine.]]
-
-local function help(verb)
-  local choices = #verb.options > 0 and options.help(verb.options) .. "\n" or ""
-  return ("usage: %s\n\n%s\n\n%s%s"):format(verb.usage, verb.summary, choices, verb.prose)
+-- Prints a text of help.in. Its module is loaded for this alone: a search does without.
+local function help(name, values)
+  print(require("kernelband.base.template").fill("cli/help." .. name, values))
 end
 
 -- What a script raised as a text: Lua's own list of the places of a module is left out, and
@@ -62,9 +52,7 @@ end
 -- name: what stands where a verb is expected; args: the words behind it.
 local function run(name, args)
   if not name or name == "--help" or name == "-h" or name == "help" then
-    print(overview:format(table.concat(lists.collect(cli.verbs, function(verb)
-      return ("  %-9s%s"):format(verb, cli.verb(verb).summary)
-    end), "\n")))
+    help("overview", { verbs = lists.collect(cli.verbs, cli.verb) })
     return name and done or usage
   elseif name == "--version" then
     return print("kernelband " .. kb.version)
@@ -73,8 +61,8 @@ local function run(name, args)
   end
   local verb = cli.verb(name)
   local opt, rest = options.parse(args, verb)
-  if not opt then return print(help(verb)) end
-  return verb.run(opt, rest, verb)
+  if opt then return verb.run(opt, rest, verb) end
+  help("verb", lists.with(verb, { choices = options.help(verb.options) }))
 end
 
 -- args: the words after the program's name.

@@ -11,7 +11,7 @@ local collect = require("kernelband.base.lists").collect
 local path    = require "kernelband.base.path"
 local schema  = require "kernelband.base.schema"
 
-local api = { facts = require("kernelband.policy.strategy").facts }
+local api = {}
 
 local function type_of(rule)
   if rule.one_of then

@@ -1,27 +1,23 @@
--- cli/doc/changes.lua - what changed in this version: changes.md, and the old names that are still
+-- cli/doc/changes.lua - what changed in this version: changes.in, and the old names that are still
 -- accepted, from the tables that accept them.
-local fence = require "kernelband.base.fence"
-local kb    = require "kernelband"
-local lists   = require "kernelband.base.lists"
-local path  = require "kernelband.base.path"
+local fence    = require "kernelband.base.fence"
+local kb       = require "kernelband"
+local keys     = require("kernelband.base.lists").keys
+local path     = require "kernelband.base.path"
+local template = require "kernelband.base.template"
 
 local changes = {}
 
 function changes.markdown()
-  local removed, old = {}, getmetatable(kb).old_names
-  local folder = path.find "policies"
+  local removed, folder = {}, path.find "policies"
   for _, file in ipairs(folder and path.files(folder, ".lua") or {}) do
     local gone = fence.load(file).removed or {}
-    for _, name in ipairs(lists.keys(gone)) do
-      removed[#removed + 1] = ("- `%s` of policies/%s: %s"):format(name, path.base(file),
-                                                                 gone[name])
+    for _, name in ipairs(keys(gone)) do
+      removed[#removed + 1] = { name = name, file = path.base(file), why = gone[name] }
     end
   end
-  local renamed = lists.collect(lists.keys(old), function(name)
-    return ("- `kernelband.%s` is `kernelband.%s`"):format(name, old[name])
-  end)
-  return path.own("cli/doc/changes.md", { VERSION = kb.version,
-    REMOVED = table.concat(removed, "\n"), MODULES = table.concat(renamed, "\n") })
+  return template.fill("cli/doc/changes.text", { version = kb.version, removed = removed,
+    old_names = getmetatable(kb).old_names, keys = keys }) .. "\n"
 end
 
 return changes

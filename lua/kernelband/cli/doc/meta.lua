@@ -2,26 +2,10 @@
 -- manual (api.lua). make writes it to build/definitions.lua, where .luarc.json points.
 local api     = require "kernelband.cli.doc.api"
 local collect = require("kernelband.base.lists").collect
+local facts   = require("kernelband.policy.strategy").facts
+local path    = require "kernelband.base.path"
 
 local meta = {}
-
-local head = [[
----@meta kernelband
--- The public Lua interface, for editors (LuaCATS). Written by: kernelband doc meta
--- luacheck: ignore
-
----What a strategy may have told of a kernel.
----@alias kernelband.fact "%s"
-
----@class kernelband
-local kb = { generator = {}, import = {}, reward = {}, compare = {}, metrics = {} }
-
----@type string
-kb.version = ""
-
----@class kernelband.core
-local core = { stats = {} }
-kb.core = core]]
 
 -- The description that follows line i: up to the first line of another kind.
 local function text_after(lines, i)
@@ -72,7 +56,8 @@ end
 
 -- A block of lines each class and each function.
 function meta.text()
-  local lines, out, class = api.lines(), { { head:format(table.concat(api.facts, '"|"')) } }, nil
+  local head = path.prose("cli/doc/meta.lua.in", { FACTS = table.concat(facts, '"|"') })
+  local lines, out, class = api.lines(), { { head } }, nil
   for i, l in ipairs(lines) do
     local record = l.kind == "entry" and l.text:match "^kernelband%.([%w_]+)$"
     if record then
