@@ -5,6 +5,7 @@ local json     = require "kernelband.base.json"
 local progress = require "kernelband.search.progress"
 local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
+local fill     = require("kernelband.base.template").fill
 
 -- Fields that are always there, null where there is nothing to say.
 local always = {}
@@ -21,16 +22,8 @@ local function print_json(t, source, out, nulls)
 end
 
 local function text_of(out)
-  local lines = { progress.table(out, "candidate") }
-  local function add(form, ...) lines[#lines + 1] = form:format(...) .. "\n" end
-  if out.noise then
-    add("the baseline against itself: %.4f +- %.2f %%; a win here is more than %.2f %%",
-        math.exp(out.noise.bias), 200 * out.noise.sigma, 100 * (math.exp(out.noise.least) - 1))
-  end
-  for _, text in ipairs(out.findings or {}) do add("finding: %s", text) end
-  if out.quarantined then add("measured twice: %s", out.quarantined) end
-  for _, text in ipairs(out.weakened or {}) do add("weakened: %s", text) end
-  return table.concat(lines)
+  local speedups = progress.table(out, "candidate"):sub(1, -2)
+  return fill("cli/judged.eval", with(out, { speedups = speedups })) .. "\n"
 end
 
 -- Evaluates a source under a task. how: device, confirm, profile, strict; without a device the

@@ -2,19 +2,11 @@
 local core    = require "kernelband.core"
 local path    = require "kernelband.base.path"
 local schema  = require "kernelband.base.schema"
+local fill    = require("kernelband.base.template").fill
 
--- Of each kind the files of cli/skeletons, and what to do next. @NAME@ is the name given, @PATH@
--- its path, @QUOTED@ that path as a Lua string.
-local kinds = {
-  task = { "task.lua", "reference.c", "baseline.c", "schedule.lua", next = [[
-next: kernelband eval @PATH@ @PATH@/baseline.c, then edit task.lua,
-reference.c and baseline.c; schedule.lua is optional]] },
-  strategy = { "strategy.lua", next = [[
-next: edit target, prompt and moves; use it with kb.strategies { @QUOTED@, ... }
-or by putting it in a folder of strategies]] },
-  policy = { "policy.lua",
-             next = "next: edit choose; use it with policy = kb.policy(@QUOTED@, {})" },
-}
+-- Of each kind the files of cli/skeletons. In them @NAME@ is the name given, @PATH@ its path.
+local kinds = { task = { "task.lua", "reference.c", "baseline.c", "schedule.lua" },
+                strategy = { "strategy.lua" }, policy = { "policy.lua" } }
 
 return { "new", args = "task|strategy|policy NAME",
   run = function(_, rest, verb)
@@ -36,6 +28,6 @@ return { "new", args = "task|strategy|policy NAME",
       verb:write(path.own("cli/skeletons/" .. file .. ".in", words), place(file))
       print("wrote " .. place(file))
     end
-    print((kind.next:gsub("@(%u+)@", words)))
+    print(fill("cli/skeletons/next." .. rest[1], words))
   end,
 }

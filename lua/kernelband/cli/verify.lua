@@ -7,6 +7,7 @@ local json     = require "kernelband.base.json"
 local run      = require "kernelband.store.run"
 local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
+local fill     = require("kernelband.base.template").fill
 local text     = require "kernelband.base.text"
 
 -- Two measurements of one ratio on one machine may differ by this much besides their
@@ -105,15 +106,8 @@ local function figure(f)
 end
 
 local function show(r)
-  local rows = { { "recorded", figure(r.recorded) }, { "now", figure(r.measured) },
-                 { "checked", table.concat(r.evaluation.checks, "; ") } }
-  for _, group in ipairs { { "weakened", r.evaluation.weakened },
-                           { "twice", { r.evaluation.quarantined } }, { "note", r.notes } } do
-    for _, words in ipairs(group[2]) do rows[#rows + 1] = { group[1], words } end
-  end
-  print(("%s: kernel %d of task %s, on %s"):format(r.run, r.kernel, r.task, r.device))
-  io.write(text.table(rows))
-  print(r.confirmed and "confirmed" or "not confirmed: " .. r.reason)
+  local said = fill("cli/judged.verify", with(r, { figure = figure }))
+  print((said:gsub(" +\n", "\n")))
 end
 
 return { "verify", args = "RUN", folders = true, options = { "json", "strict", "device" },

@@ -2,6 +2,7 @@
 -- from its table, and kernelband-api.7, of the lines of api.lua.
 local api     = require "kernelband.cli.doc.api"
 local cli     = require "kernelband.cli"
+local lists   = require "kernelband.base.lists"
 local options = require "kernelband.cli.options"
 local path    = require "kernelband.base.path"
 local version = require "kernelband.base.version"
@@ -50,19 +51,19 @@ local function page(name, section, about, lines)
   return table.concat(out, "\n") .. "\n"
 end
 
+-- A verb of man.md: its usage, its sentence, its options.
+local function verb(name, sentence)
+  local v = cli.verb(name)
+  local choices = lists.collect(v.options, function(o)
+    return ("- `%s`: %s\n"):format(options.title(o), o.doc)
+  end)
+  return "### " .. v.usage:gsub("\n%s+", " ") .. "\n" .. sentence .. table.concat(choices) .. "\n"
+end
+
 function man.page()
-  local lines, verb = {}, nil
-  local function add(line) lines[#lines + 1] = api.line_of(line) end
-  for line in path.own("cli/doc/man.md"):gmatch "([^\n]*)\n" do
-    local name = line:match "^### (.*)"
-    add(name and "### " .. cli.verb(name).usage:gsub("\n%s+", " ") or line)
-    if verb then                        -- the line was its summary
-      for _, o in ipairs(verb.options) do add(("- `%s`: %s"):format(options.title(o), o.doc)) end
-      add ""
-    end
-    verb = name and cli.verb(name)
-  end
-  return page("kernelband", 1, "makes a compute kernel faster", lines)
+  local text = path.own("cli/doc/man.md"):gsub("### (%S+)\n([^\n]*\n)", verb)
+  return page("kernelband", 1, "makes a compute kernel faster",
+              lists.collect(lists.words(text, "([^\n]*)\n"), api.line_of))
 end
 
 function man.api()
