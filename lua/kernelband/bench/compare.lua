@@ -231,9 +231,8 @@ end
 
 -- The difference to the reference cell at T, paired by seed.
 local function against(cell, reference, spaces, steps)
-  if cell == reference then return nil end
   local at = shared(spaces, cell, reference)
-  if #at.seeds == 0 then return nil end
+  if cell == reference or #at.seeds == 0 then return nil end
   local function f(row) return share_at(row, steps) end
   local x, y = values_of(cell, at, f), values_of(reference, at, f)
   local e, list = bootstrap(#at.seeds, function(pick) return geo(x, pick) - geo(y, pick) end)

@@ -97,11 +97,9 @@ end
 
 -- Every search of a stage, in the order of its rows.
 function runner.units(o, stage)
-  local units, named, cells, seeds = {}, {}, cells_of(o), o.seeds
-  if type(seeds) == "number" then
-    seeds = {}
-    for i = 1, o.seeds do seeds[i] = i end
-  end
+  local units, named, cells, count = {}, {}, cells_of(o), math.tointeger(o.seeds)
+  local seeds = count and {} or o.seeds
+  for i = 1, count or 0 do seeds[i] = i end
   for _, task in ipairs(o.spaces) do
     schema.must_at_call(type(task.environment) == "function", "kb.sweep",
                         "spaces must be tasks of kb.trace or kb.synthetic, got %s",

@@ -55,18 +55,17 @@ end
 -- The Python files of a folder as tasks: make(file, name) -> task | nil, why. only: names, all of
 -- which must be there; noun: what one is. Returns { task .., skipped = { { name =, why = } .. } }.
 function folder.tasks(who, noun, files, only, make)
-  local wanted, tasks = lists.places(only or {}), { skipped = {} }
+  local tasks, seen = { skipped = {} }, {}
   for _, file in ipairs(files) do
     local name = path.base(file):gsub("%.py$", "")
-    if name ~= "__init__" and (not only or wanted[name]) then
-      wanted[name] = nil
+    if name ~= "__init__" and (not only or lists.contains(only, name)) then
       local task, why = make(file, name)
-      tasks[#tasks + 1] = task
+      seen[name], tasks[#tasks + 1] = true, task
       if not task then table.insert(tasks.skipped, { name = name, why = why }) end
     end
   end
   for _, name in ipairs(only or {}) do
-    schema.must_at_call(not wanted[name], who, "there is no %s %s", noun, name)
+    schema.must_at_call(seen[name], who, "there is no %s %s", noun, name)
   end
   return tasks
 end

@@ -104,23 +104,6 @@ local function find_instructions(kernels, given)
   return function(name, source) return by_name[name] or by_source[squeeze(source)] end
 end
 
-local function one(file, name, instruction, perf_dir, opt)
-  local text, why = folder.read(file)
-  if not text then return nil, why end
-  if not name:find "^[%a_][%w_]*$" then return nil, "its name is no name of a Python module" end
-  local source, tests = split(text)
-  if not source then return nil, tests end
-  local perf = perf_dir and folder.read(path.join(perf_dir, name .. "_perf.py"))
-  local words = instruction(name, source)
-  local t = triton.new {
-    name = name, module = name, kind = "tritonbench", file = file, source = source, tests = tests,
-    perf = perf, python = opt.python,
-    summary = words and cut(words:match "%S[^\n]*" or "", 200, "..."),
-  }
-  t.instruction, t.perf_missing = words, not perf
-  return t
-end
-
 local who <const> = "kb.import.tritonbench"
 
 local function load(dir, options)
@@ -130,13 +113,26 @@ local function load(dir, options)
   local kernels = opt.kernels or kernels_folder(folders)
       or schema.raise_at_call(who, "%s holds no operators: Python files with a line "
                               .. "of %d '#' between kernels and test", dir, WIDTH)
-  local perf = opt.perf or perf_folder(folders)
+  local perf_dir = opt.perf or perf_folder(folders)
   local instruction = find_instructions(kernels, opt.instructions)
   local files = folder.files(kernels, ".py")
   local tasks = folder.tasks(who, "operator", files, opt.only, function(file, name)
-    return one(file, name, instruction, perf, opt)
+    local text, why = folder.read(file)
+    if not text then return nil, why end
+    if not name:find "^[%a_][%w_]*$" then return nil, "its name is no name of a Python module" end
+    local source, tests = split(text)
+    if not source then return nil, tests end
+    local perf = perf_dir and folder.read(path.join(perf_dir, name .. "_perf.py"))
+    local words = instruction(name, source)
+    local t = triton.new {
+      name = name, module = name, kind = "tritonbench", file = file, source = source, tests = tests,
+      perf = perf, python = opt.python,
+      summary = words and cut(words:match "%S[^\n]*" or "", 200, "..."),
+    }
+    t.instruction, t.perf_missing = words, not perf
+    return t
   end)
-  tasks.kernels, tasks.perf = kernels, perf
+  tasks.kernels, tasks.perf = kernels, perf_dir
   return tasks
 end
 
