@@ -28,10 +28,6 @@ local function modules(folder, field, names)
   return lists.collect(names, function(name) return { name, folder .. name, field } end)
 end
 
-local generators = modules("kernelband.generator.", "new",
-                           { "schedule", "llm", "command", "replay", "mixed" })
-local importers = modules("kernelband.bench.import.", "load", { "tritonbench", "kernelbench" })
-
 -- Old names of modules that scripts and schedules may still require.
 local old_names = {
   json = "base.json", loop = "base.loop", path = "base.path", progress = "search.progress",
@@ -46,7 +42,7 @@ end)
 
 -- A table whose names are looked up, once each, in list.
 local function face(who, list)
-  local names = lists.collect(list, function(part) return part[1] end)
+  local names = lists.collect(list, 1)
   local function refuse(name, why, ...)
     schema.raise_at_call(who .. "." .. tostring(name), why, ...)
   end
@@ -63,8 +59,10 @@ local function face(who, list)
 end
 
 local kb = face("kb", parts)
-rawset(kb, "generator", face("kb.generator", generators))
-rawset(kb, "import", face("kb.import", importers))
+rawset(kb, "generator", face("kb.generator", modules("kernelband.generator.", "new",
+                             { "schedule", "llm", "command", "replay", "mixed" })))
+rawset(kb, "import", face("kb.import", modules("kernelband.bench.import.", "load",
+                          { "tritonbench", "kernelbench" })))
 getmetatable(kb).old_names = old_names
 
 return kb

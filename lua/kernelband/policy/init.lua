@@ -19,7 +19,6 @@ local surrogate = require "kernelband.policy.surrogate"
 
 local policy = {}
 
-local load_steps = 1e6
 local call_steps = 5e7
 local most_logged = 500                 -- bytes of what a policy logs at a time
 
@@ -225,11 +224,9 @@ local function inner_context(ctx, originals, pool, under_way, remembered)
 
   -- How many pulls are under way: of a kernel, of a strategy, of the pair; nil stands for any.
   function inner.pending(kernel, i)
-    local n = 0
-    for _, e in ipairs(under_way.list) do
-      if (not kernel or e.parent == kernel) and (not i or e.strategy == i) then n = n + 1 end
-    end
-    return n
+    return #lists.collect(under_way.list, function(e)
+      return (not kernel or e.parent == kernel) and (not i or e.strategy == i)
+    end)
   end
 
   -- The open strategies of a kernel, and the fastest kernel that has strategy i open, or nil.
@@ -287,9 +284,8 @@ local function start(def, file, ctx, remembered, params)
 
   function running.admit(kernel)
     local c = copy_of(kernel)
-    local at = 1
-    while pool[at] and pool[at].speedup >= c.speedup do at = at + 1 end
-    table.insert(pool, at, c)
+    local _, at = lists.find(pool, function(other) return other.speedup < c.speedup end)
+    table.insert(pool, at or #pool + 1, c)
     if p.admit then fence.call(call_steps, p.admit, c) end
     kernel.note = c.note
   end
@@ -365,7 +361,7 @@ function policy.load(name, params)
     schema.show(name))
   local file = path.found(name, "kb.policy", "no such file: %s")
   schema.must_at_call(core.system.exists(file) == "file", "kb.policy", "'%s' is not a file", file)
-  local def = schema.check(fence.load(file, nil, load_steps), rules, file)
+  local def = schema.check(fence.load(file), rules, file)
   for _, accepted in ipairs(keys(def.accepts or {})) do
     schema.must(def.defaults[accepted] ~= nil,
       "%s: accepts names '%s', which defaults does not have%s", file, accepted,

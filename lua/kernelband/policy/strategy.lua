@@ -19,7 +19,6 @@ local strategy = {}
 
 local collect = lists.collect
 
-local load_steps = 1e6
 local call_steps = 1e7
 
 -- Facts --------------------------------------------------------------------------------
@@ -40,25 +39,23 @@ local known = {
   { "tensor", "phi", 9, "Tensor cores are at % of their peak" },
 }
 
-strategy.facts = collect(known, function(f) return f[1] end)
+strategy.facts = collect(known, 1)
 
 -- Where the figure is (key and index in a kernel) and its words; nil and what a fact must be.
 local function read(fact)
   local pair = type(fact) == "table"
-  if pair and (#fact ~= 2 or type(fact[2]) ~= "string") then
-    return nil, 'a pair such as { "occupancy", "Occupancy is %" }'
-  end
   local name = pair and fact[1] or fact
   local number = type(name) == "number" and math.tointeger(name)
   local f = number and number >= 1 and number <= 9 and { name, "phi", number }
             or lists.find(known, function(f) return f[1] == name end)
-  if not f then
-    return nil, "a feature's number 1..9, or a name"
-                .. schema.hint(type(name) == "string" and name or "", strategy.facts)
-  end
-  local words = pair and fact[2] or f[4]
-  if not words then return nil, 'its words too: { 2, "% of the bandwidth is used" }' end
-  if not words:find "^[^%%]*%%[^%%]*$" then return nil, "words with one % where the figure goes" end
+  local words = pair and fact[2] or f and f[4]
+  local must = pair and (#fact ~= 2 or type(fact[2]) ~= "string")
+               and 'a pair such as { "occupancy", "Occupancy is %" }'
+    or not f and "a feature's number 1..9, or a name"
+                 .. schema.hint(type(name) == "string" and name or "", strategy.facts)
+    or not words and 'its words too: { 2, "% of the bandwidth is used" }'
+    or not words:find "^[^%%]*%%[^%%]*$" and "words with one % where the figure goes"
+  if must then return nil, must end
   return { key = f[2], at = f[3], words = words }
 end
 
@@ -127,7 +124,7 @@ function strategy.load(name)
   local file = path.found(name, "kb.strategy", "no such file or folder: %s")
   schema.must_at_call(core.system.exists(file) ~= "dir", "kb.strategy",
     "'%s' is a folder; kb.strategies loads a set", file)
-  local s = schema.check(fence.load(file, nil, load_steps), rules, file)
+  local s = schema.check(fence.load(file), rules, file)
   s.path = file
   s.applies = s.applies and fenced(s.applies)
   if type(s.prompt) == "function" then

@@ -24,9 +24,7 @@ local collect, with = lists.collect, lists.with
 local rules = schema.declare("kb.search_all", {
   { "workers", "integer", default = 1, at_least = 1, at_most = 64,
     doc = "searches that time kernels on the CPU at once" },
-  { "quiet", "boolean", optional = true, doc = "true: print nothing" },
-  { "progress", "string", optional = true, one_of = { "auto", "always", "never", "json" },
-    doc = "how progress is shown; else as kernelband run --progress says" },
+  setup.quiet, setup.progress,
 })
 
 local function failed(s, i, why)

@@ -227,8 +227,8 @@ local function replay(s, p, row)
   if p.attempts[1] then hold(s, p, p.attempts[1].candidate) end
 end
 
--- Starts a pull that the policy has chosen. s.finished(p) is called at its end, which may be
--- before this returns. What the journal knows of has its end when the journal says so.
+-- Starts a pull that the policy has chosen. At its end, which may be before this returns, s.ended
+-- has it. What the journal knows of has its end when the journal says so.
 function pull.start(s, p)
   p.attempts, p.hashes, p.started_s = {}, {}, s.journal.elapsed_s()
   p.cost = { seconds = 0, usd = 0, tokens_in = 0, tokens_out = 0 }
@@ -239,7 +239,8 @@ function pull.start(s, p)
   p.handle = s.loop:spawn(function()
     local ok, why = xpcall(work, schema.trace_own, s, p)
     if not ok then p.error = why end
-    s.finished(p)
+    table.insert(s.ended, p)
+    s.bell.ring()
   end)
 end
 

@@ -268,7 +268,6 @@ end
 -- Up to the baseline; kb.search_all has several of these before it goes on.
 function search.begin(s)
   local journal, pool = s.journal, s.pool
-  s.begun = true
   for _, note in ipairs(journal.notes) do s.note(note[1] .. ": " .. note[2]) end
   if journal.resumed then
     s.note(("%s: replaying %d pulls"):format(journal.folder, #journal.order))
@@ -310,7 +309,7 @@ end
 -- Runs a search that setup made to its end, whatever happens; raises its error.
 function search.finish(s)
   local ok, result = xpcall(function()
-    if not s.begun then search.begin(s) end
+    if not s.pool[1] then search.begin(s) end
     run_pulls(s)
     return finish.result(s)
   end, schema.trace_own)

@@ -27,6 +27,12 @@ local budget_rules = {
   { "tokens", "integer", optional = true, at_least = 0, doc = "tokens sent and received" },
 }
 
+-- Options of kb.search_all, too.
+setup.quiet = { "quiet", "boolean", optional = true, doc = "true: print nothing" }
+setup.progress = { "progress", "string", optional = true,
+                   one_of = { "auto", "always", "never", "json" },
+                   doc = "how progress is shown; else as kernelband run --progress says" }
+
 local rules = schema.declare("kb.search", {
   { "task", "table", doc = "kb.task(DIR) or kb.synthetic{}", check = function(t)
       return t.environment ~= nil or t.dir ~= nil and t.shapes ~= nil,
@@ -54,15 +60,14 @@ local rules = schema.declare("kb.search", {
   { "seed", "integer", default = 1, doc = "the same seed makes the same choices" },
   { "out", "string", optional = true, doc = "the run folder to write; without it nothing is kept",
     check = function(s) return s ~= "", "the path of a folder" end },
-  { "quiet", "boolean", optional = true, doc = "true: print nothing" },
+  setup.quiet,
   { "retry", "number", default = 5, at_least = 0,
     doc = "seconds until an unreachable generator is tried again" },
   { "confirm", "boolean", default = true,
     doc = "measure the best kernels again at the end, in a fresh process" },
   { "on_pull", "function", optional = true, doc = "function(pull), called when a pull ends" },
   { "lane", "integer", optional = true, doc = "the processor to time on; kb.search_all sets it" },
-  { "progress", "string", optional = true, one_of = { "auto", "always", "never", "json" },
-    doc = "how progress is shown; else as kernelband run --progress says" },
+  setup.progress,
 })
 
 -- A task of ours ----------------------------------------------------------------------
@@ -70,11 +75,7 @@ local rules = schema.declare("kb.search", {
 -- An environment brings its own evaluator, generator and strategies; a task of ours gets
 -- workers and, unless told otherwise, its schedule. evaluator: one, or function(loop).
 local function environment(opt)
-  if opt.task.environment then
-    local env = opt.task.environment(opt)
-    env.ext = env.ext or "txt"
-    return env
-  end
+  if opt.task.environment then return opt.task.environment(opt) end
   local language
   opt.device, language = tasks.device(opt.device, opt.task)
   if opt.lane and opt.device == "cpu" then
@@ -110,7 +111,7 @@ local function open_journal(opt, s, policy, env)
   local hashes = require("kernelband.store.archive").fingerprint(s.task, policy.file, s.strategies)
   hashes.script = text and core.system.hash(text)
   return run().open {
-    out = opt.out, ext = env.ext, seed = opt.seed, script = script, script_text = text,
+    out = opt.out, ext = env.ext or "txt", seed = opt.seed, script = script, script_text = text,
     args = lists.collect(words, tostring), version = require "kernelband.base.version",
     machine = core.system.host(), hashes = hashes, task = s.task, memory = policy.memory,
     options = { budget = s.budget.limits, device = opt.device, parallel = opt.parallel,
@@ -247,10 +248,6 @@ local function new_search(opt, policy, L, view)
   end
   function s.status() return progress().status(s) end
   function s.note(text) s.view.note(view and s.task.name .. ": " .. text or text) end
-  function s.finished(p)
-    s.ended[#s.ended + 1] = p
-    s.bell.ring()
-  end
   return s
 end
 

@@ -11,26 +11,23 @@ local steer = {}
 
 local MAX_BYTES = 4096
 
-local alone = { pause = true, continue = true, stop = true }
+local alone = lists.places { "pause", "continue", "stop" }
 steer.words = { "pause", "continue", "stop", "veto", "allow", "pin", "hint" }
 
 -- command, argument | nil, what is wrong
 function steer.parse(text)
   local command, argument = text:match "^%s*(%a+)%s*(.-)%s*$"
-  if not lists.contains(steer.words, command) then
-    return nil, ("'%s' is no command"):format(command or text)
-  elseif #argument > MAX_BYTES then
-    return nil, ("%s: %d bytes are too many, %d are read"):format(command, #argument, MAX_BYTES)
-  elseif alone[command] and argument ~= "" then
-    return nil, ("%s stands alone, got '%s'"):format(command, argument)
-  elseif not alone[command] and argument == "" then
-    return nil, command .. " needs a word more"
-  elseif command == "pin" and argument ~= "none" then
-    local id = math.tointeger(tonumber(argument))
-    if not id or id < 1 then return nil, "pin: expected a kernel's number, or none" end
-    return command, id
-  end
-  return command, argument
+  local id = command == "pin" and math.tointeger(tonumber(argument))
+  local wrong = not lists.contains(steer.words, command)
+                and ("'%s' is no command"):format(command or text)
+    or #argument > MAX_BYTES
+       and ("%s: %d bytes are too many, %d are read"):format(command, #argument, MAX_BYTES)
+    or alone[command] and argument ~= "" and ("%s stands alone, got '%s'"):format(command, argument)
+    or not alone[command] and argument == "" and command .. " needs a word more"
+    or command == "pin" and argument ~= "none" and (id or 0) < 1
+       and "pin: expected a kernel's number, or none"
+  if wrong then return nil, wrong end
+  return command, id or argument
 end
 
 -- What a command does to the steering of a search.

@@ -20,30 +20,28 @@ local mark = "^[ \t]*//[ \t]*kb:[ \t]*tune[ \t]*(.-)[ \t\r]*$"
 -- What a line says of a constant; nil: nothing.
 local function declaration(line) return #line < 2048 and line:match(mark) or nil end
 
+-- A word as a value of a constant, or nil.
+local function value_of(word)
+  local v = #word <= 14 and word:match "^%-?%d+$" and math.tointeger(tonumber(word))
+  return v and math.abs(v) <= limits.magnitude and v or nil
+end
+
 -- The constant that a declaration's words give, beside those before it | nil, what is wrong.
 local function read(said, before)
-  local words, values, seen = said:gmatch "[^ \t,]+", {}, {}
-  local name = words()
-  if not name then return nil, "it names nothing; write // kb: tune NAME value value .." end
-  if #name > limits.chars or not name:match "^[%a_][%w_]*$" then
-    return nil, ("'%s' is no name of a macro"):format(name:sub(1, 20))
-  end
-  for word in words do
-    local v = #word <= 14 and word:match "^%-?%d+$" and math.tointeger(tonumber(word))
-    if not v or math.abs(v) > limits.magnitude then
-      return nil, ("%s: '%s' is no integer within %d"):format(name, word:sub(1, 20),
-                                                              limits.magnitude)
-    end
-    if not seen[v] then seen[v], values[#values + 1] = true, v end
-  end
-  if #values == 0 then return nil, name .. " has no value" end
-  if #values > limits.values then
-    return nil, ("%s has more than %d values"):format(name, limits.values)
-  end
-  if #before == limits.names then return nil, ("more than %d names"):format(limits.names) end
-  if lists.contains(lists.collect(before, "name"), name) then
-    return nil, name .. " is declared twice"
-  end
+  local words = lists.words(said, "[^ \t,]+")
+  local name = table.remove(words, 1)
+  local values = lists.distinct(lists.collect(words, value_of))
+  local other = lists.find(words, function(word) return not value_of(word) end)
+  local wrong = not name and "it names nothing; write // kb: tune NAME value value .."
+    or (#name > limits.chars or not name:match "^[%a_][%w_]*$")
+       and ("'%s' is no name of a macro"):format(name:sub(1, 20))
+    or other and ("%s: '%s' is no integer within %d"):format(name, other:sub(1, 20),
+                                                             limits.magnitude)
+    or #values == 0 and name .. " has no value"
+    or #values > limits.values and ("%s has more than %d values"):format(name, limits.values)
+    or #before == limits.names and ("more than %d names"):format(limits.names)
+    or lists.contains(lists.collect(before, "name"), name) and name .. " is declared twice"
+  if wrong then return nil, wrong end
   return { name = name, values = values }
 end
 
