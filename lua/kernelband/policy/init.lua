@@ -214,11 +214,9 @@ local function inner_context(ctx, originals, pool, under_way, remembered)
 
   function inner.open(kernel, i)
     local original, n = originals[kernel], index[i]
-    if not original then
-      error(("ctx.open: expected an admitted kernel, got %s"):format(schema.show(kernel)), 2)
-    elseif not n then
-      error(("ctx.open: expected a strategy index 1..%d, got %s"):format(#index, schema.show(i)), 2)
-    end
+    local must = not original and "an admitted kernel, got " .. schema.show(kernel)
+      or not n and ("a strategy index 1..%d, got %s"):format(#index, schema.show(i))
+    if must then error("ctx.open: expected " .. must, 2) end
     return not ctx.open or ctx.open(original, n)
   end
 
@@ -279,7 +277,7 @@ local function start(def, file, ctx, remembered, params)
   local context, own = inner_context(ctx, originals, pool, under_way, remembered)
   local p = schema.check(fence.call(call_steps, def.new, live, context), hooks, file .. ": new")
   local where = ("%s:%d"):format(file, debug.getinfo(p.choose, "S").linedefined)
-  local running = {}
+  local running = { name = def.name }
   local copies = setmetatable({}, { __mode = "k" })     -- the policy's, of lists of children
 
   function running.admit(kernel)

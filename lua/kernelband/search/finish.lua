@@ -161,7 +161,7 @@ local function result_of(s, kernel, evaluation, confirmed)
     speedup_high = gained "speedup_high", time_ns = evaluation.time_ns,
     baseline_ns = evaluation.baseline_ns, shapes = evaluation.shapes, params = kernel.params,
     confirmed = confirmed, pulls = #history.rows, verdicts = history.verdicts,
-    arms = history.arms, seed = s.seed, policy = s.policy_name, interrupted = s.stopping ~= nil,
+    arms = history.arms, seed = s.seed, policy = s.policy.name, interrupted = s.stopping ~= nil,
     state = s.stopping == "paused" and "paused" or s.stopping and "interrupted" or "done",
     reason = why_ended(s), source_path = s.journal.best_path, run = s.journal.folder,
     usd = not budget.unknown and budget.usd or nil, tokens = budget.tokens,

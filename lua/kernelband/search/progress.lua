@@ -120,18 +120,11 @@ function progress.stop(result, note) fill("search/progress.stop", { s = result }
 
 -- What it says of itself ---------------------------------------------------------------
 
-local function workers_of(evaluator)
-  local now = core.system.now_ns()
-  return evaluator.state and collect((evaluator.state()), function(w)
-    return { device = w.device, state = w.state,
-             seconds = w.since_ns and (now - w.since_ns) / 1e9 or 0 }
-  end) or nil
-end
-
 -- What a search tells about itself: the table that line draws.
 function progress.status(s)
   local budget, rows, best = s.budget, s.history.rows, s.pool.best
   local limits, last, elapsed_s = budget.limits, rows[#rows] or {}, s.journal.elapsed_s()
+  local workers, now_ns = s.evaluator.state and s.evaluator.state(), core.system.now_ns()
   return {
     name = s.task.name, done = #rows, steps = limits.steps, minutes = limits.minutes,
     fresh = #rows - #s.journal.order, best = best.speedup, best_low = best.speedup_low,
@@ -144,7 +137,11 @@ function progress.status(s)
     flights = collect(s.flights, function(p)
       return not p.row and { n = p.n, strategy = p.strategy_name, parent = p.parent.id,
         stage = p.stage or "?", seconds = elapsed_s - p.started_s }
-    end), confirming = s.confirming, workers = workers_of(s.evaluator), paused = s.retries.reason,
+    end),
+    workers = workers and collect(workers, function(w)
+      return { device = w.device, state = w.state,
+               seconds = w.since_ns and (now_ns - w.since_ns) / 1e9 or 0 }
+    end), confirming = s.confirming, paused = s.retries.reason,
   }
 end
 
@@ -225,7 +222,7 @@ local function on_terminal(write, group, bold, columns)
     shown = nil
   end
   local function member(i)
-    local p = { hide = erase, ended = ending(above, group) }
+    local p = { hide = erase, ended = ending(above, group), close = group and erase or leave }
     function p.pull(status)
       statuses[i] = status()
       draw()
@@ -234,7 +231,6 @@ local function on_terminal(write, group, bold, columns)
       if core.system.now_ns() - drawn_ns > REDRAW_NS then p.pull(status) end
     end
     function p.note(words) above(words .. "\n") end
-    p.close = group and erase or leave
     return p
   end
   return member, leave

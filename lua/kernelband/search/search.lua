@@ -66,16 +66,13 @@ end
 
 -- Choose ---------------------------------------------------------------------------
 
--- With --force fewer may be under way now than when the journal was written: what
--- was recorded next may not have been chosen yet.
-local function behind(s)
-  return s.journal.forced and s.replaying()
-         and s.flights.chosen < s.journal.order[s.history.landed + 1]
-end
-
 local function may_choose(s)
   local flights, steps = s.flights, s.budget.limits.steps
-  if #flights >= s.parallel and not behind(s) then return false end
+  -- With --force fewer may be under way now than when the journal was written: what was recorded
+  -- next may not have been chosen yet.
+  local behind = s.journal.forced and s.replaying()
+                 and flights.chosen < s.journal.order[s.history.landed + 1]
+  if #flights >= s.parallel and not behind then return false end
   if s.stopping or s.steering.paused then return false end
   if flights.chosen < s.journal.last then return true end
   if steps and flights.chosen - flights.lost >= steps then return false end
@@ -151,7 +148,6 @@ local function record(s, p)
     if best then s.journal.best(p.child.source) end
   end
   if p.child and s.journal.source then s.pool:forget_source(p.child, s.journal.source) end
-  pulls.release(s, p)
   add_row(s, p)
 end
 
@@ -188,7 +184,6 @@ end
 
 -- A pull without verdict, reward or lesson: cancelled, or its worker was lost.
 local function drop(s, p)
-  pulls.release(s, p)
   if not p.lost then return end
   s.flights.lost, s.history.landed = s.flights.lost + 1, s.history.landed + 1
   if s.journal.lost_pulls[p.n] then return end
@@ -200,6 +195,7 @@ end
 local function finish_pull(s, p)
   loop.remove(s.flights, p)
   s.budget.check()
+  pulls.release(s, p)
   if p.cancelled or p.lost then return drop(s, p) end
   s.history.landed = s.history.landed + 1
   record(s, p)

@@ -236,7 +236,6 @@ local function new_search(opt, policy, L, view)
     flights = { chosen = 0, lost = 0 }, ended = {},
     history = { rows = {}, of_parent = {}, measured = {}, made = {}, verdicts = {}, arms = {},
                 landed = 0 },
-    policy_name = policy.name,
     reward = opt.reward or (policies.rewards[policy.reward] or policies.rewards.relative) {},
   }
   s.view = view or s.quiet and silent or progress().new { mode = opt.progress }
