@@ -32,6 +32,7 @@ local archive = require "kernelband.store.archive"
 local core = require "kernelband.core"
 local format = require "kernelband.store.run_format"
 local json = require "kernelband.base.json"
+local piece = require("kernelband.base.template").piece
 
 local journal = {}
 local with = lists.with
@@ -82,36 +83,29 @@ local function read_order(j, sql)
 end
 
 local function read_back(j, sql)
+  local function found(query, ...) return sql:rows(piece("store/queries." .. query), ...) end
   read_order(j, sql)
-  j.last = sql:rows "SELECT coalesce(max(n), 0) AS n FROM pulls" [1].n
+  local so_far = found "so_far" [1]
+  j.last, j.logged, j.before_s = so_far.last, so_far.logged, so_far.seconds
+  j.recorded_machine = json.decode(so_far.machine).device
   function j.past(n)
     local row = n <= j.last and sql:rows("SELECT * FROM pulls WHERE n = ?", n)[1]
     if not row then return nil end
-    row.attempts = format.evaluations(sql:rows([[SELECT kind, kernel, params, source, json
-      FROM evaluations WHERE pull = ? AND kind IN ('pull', 'repair', 'tune') ORDER BY id]], n))
+    row.attempts = format.evaluations(found("attempts", n))
     return row
   end
-  j.recorded_machine = json.decode(sql:rows "SELECT machine FROM experiment"[1].machine).device
   local recorded = { baseline = {}, confirm = {} }
-  for _, e in ipairs(format.evaluations(sql:rows [[SELECT kind, kernel, json FROM evaluations
-      WHERE kind IN ('baseline', 'confirm') ORDER BY id]])) do
+  for _, e in ipairs(format.evaluations(found "measured")) do
     recorded[e.kind][e.kernel] = e.evaluation
   end
   j.recorded_baseline, j.confirmed = recorded.baseline[1], recorded.confirm
-  j.lost = sql:rows [[SELECT coalesce(sum(usd) FILTER (WHERE pull IS NULL), 0.0) AS usd,
-      coalesce(sum(tokens_in) FILTER (WHERE pull IS NULL), 0) AS input,
-      coalesce(sum(tokens_out) FILTER (WHERE pull IS NULL), 0) AS output,
-      coalesce(sum(tokens_cached), 0) AS cached, coalesce(sum(tokens_reasoning), 0) AS reasoning,
-      coalesce(sum(error IS NULL AND tokens_out IS NULL), 0) AS uncounted FROM calls]] [1]
-  for i, c in ipairs(sql:rows [[SELECT CASE WHEN json_valid(usage)
-      THEN json_extract(usage, '$.recorded_usd') END AS usd FROM calls
-      WHERE usd_source = 'recorded' AND pull IS NOT NULL]]) do
-    j.recalled[i] = type(c.usd) == "number" and c.usd
-  end
+  j.lost = found "lost" [1]
+  for i, c in ipairs(found "recalled") do j.recalled[i] = type(c.usd) == "number" and c.usd end
   j.steers = sql:rows "SELECT id, text FROM events WHERE kind = 'steer' ORDER BY id"
-  j.logged = sql:rows "SELECT count(*) AS n FROM events WHERE kind = 'policy'" [1].n
-  j.before_s = sql:rows [[SELECT coalesce(max(at_s), 0.0) AS s FROM (
-      SELECT at_s FROM pulls UNION ALL SELECT at_s FROM events)]] [1].s
+  function j.answer(kind)
+    local row = found("answer", kind)[1]
+    return row and row.text
+  end
   local began = core.system.now_ns()
   function j.elapsed_s() return j.before_s + (core.system.now_ns() - began) / 1e9 end
 end
@@ -181,12 +175,6 @@ local function add_writing(j, db, sql)
     j.at_once(function()
       insert("calls", with(r, { request = blob(r.request), answer = blob(r.answer) }))
     end)
-  end
-
-  function j.answer(kind)
-    local row = sql:rows([[SELECT b.bytes AS text FROM calls c
-      JOIN blobs b ON b.hash = c.answer WHERE c.kind = ? ORDER BY c.id LIMIT 1]], kind)[1]
-    return row and row.text
   end
 
   -- Steering arrives in the same file, from another process (cli/steer.lua).

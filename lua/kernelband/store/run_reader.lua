@@ -31,13 +31,6 @@ function reader:rows(...)
   return schema.must(rows, "%s/run.db: %s", self.folder, why)
 end
 
-local function decoded(rows, ...)
-  for _, row in ipairs(rows) do
-    for _, name in ipairs { ... } do row[name] = json.table(row[name]) end
-  end
-  return rows
-end
-
 function reader:experiment()
   local e = self:rows("SELECT * FROM experiment")[1]
   for _, name in ipairs { "args", "identity", "options", "machine", "hashes", "clocks" } do
@@ -46,17 +39,18 @@ function reader:experiment()
   return e
 end
 
-function reader:kernels()
-  return decoded(self:rows "SELECT * FROM kernels ORDER BY id", "params")
-end
-
-function reader:pulls() return self:rows "SELECT * FROM pulls ORDER BY n" end
-function reader:calls() return self:rows "SELECT * FROM calls ORDER BY id" end
-function reader:events() return self:rows "SELECT * FROM events ORDER BY id" end
-
-function reader:profiles()
-  return decoded(self:rows "SELECT * FROM profiles ORDER BY kernel", "phi", "rho", "h",
-                 "signature", "profile")
+-- Tables, in which order their rows come, and which columns are JSON.
+for name, how in pairs {
+  kernels = { "id", "params" }, pulls = { "n" }, calls = { "id" }, events = { "id" },
+  profiles = { "kernel", "phi", "rho", "h", "signature", "profile" },
+} do
+  reader[name] = function(self)
+    local rows = self:rows(("SELECT * FROM %s ORDER BY %s"):format(name, how[1]))
+    for _, row in ipairs(rows) do
+      for i = 2, #how do row[how[i]] = json.table(row[how[i]]) end
+    end
+    return rows
+  end
 end
 
 function reader:evaluations(kind, kernel)

@@ -12,16 +12,14 @@ local find   = require("kernelband.base.lists").find
 local core   = require "kernelband.core"
 local format = require "kernelband.store.run_format"
 local normal = require "kernelband.base.source".normal
+local piece  = require("kernelband.base.template").piece
 
 local salvage = {}
 
 local MOST_TRIES = 50000                -- failed reads of a table
 local PAGE = 4096
 
-local function schema_of(db)
-  return db:rows [[SELECT group_concat(sql, char(10)) AS sql FROM (SELECT sql
-    FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name)]] [1].sql
-end
+local function definitions_of(db) return db:rows(piece "store/queries.definitions")[1].sql end
 
 local function fresh(file)
   local db = assert(core.store(file))
@@ -64,11 +62,9 @@ local function damage_of(db)
   end
   if db:rows "PRAGMA user_version"[1].user_version ~= format.version then return nil end
   local model <close> = fresh ":memory:"
-  if schema_of(db) ~= schema_of(model) then return "its tables are not those of a run" end
-  found = db:rows "PRAGMA foreign_key_check"
-  if found and found[1] then return ("a row of table %s refers to none"):format(found[1].table) end
-  found = db:rows "SELECT id FROM evaluations WHERE NOT json_valid(json) LIMIT 1"
-  if found and found[1] then return ("evaluation %d is no JSON"):format(found[1].id) end
+  if definitions_of(db) ~= definitions_of(model) then return "its tables are not those of a run" end
+  found = db:rows(piece "store/queries.first_fault")
+  if found and found[1] then return found[1].what end
   local first = changed(db)[1]
   return first and first[3]
 end
@@ -108,22 +104,6 @@ local function copy_rows(db, name, low, high, left)
   copy_rows(db, name, middle + 1, high, left)
 end
 
--- Numbers that no search writes, and references to rows that were lost.
-local implausible = [[
-  DELETE FROM kernels WHERE NOT (time_ns BETWEEN 1e-3 AND 1e15 AND speedup BETWEEN 1e-9 AND 1e9
-    AND speedup_low BETWEEN -1e9 AND 1e9 AND speedup_high BETWEEN 1e-9 AND 1e9
-    AND depth BETWEEN 0 AND 1e6);
-  DELETE FROM pulls WHERE NOT (abs(reward) < 1e9 AND seconds BETWEEN 0 AND 1e9
-    AND started_s BETWEEN 0 AND 1e9 AND at_s BETWEEN 0 AND 1e9 AND tokens_in BETWEEN 0 AND 1e15
-    AND tokens_out BETWEEN 0 AND 1e15 AND landed BETWEEN 1 AND 1e9
-    AND coalesce(usd, 0) BETWEEN 0 AND 1e9);
-  DELETE FROM calls WHERE NOT (coalesce(usd, 0) BETWEEN 0 AND 1e9
-    AND coalesce(pull, 1) BETWEEN 1 AND 1e9 AND coalesce(total_s, 0) BETWEEN 0 AND 1e9
-    AND coalesce(tokens_in, 0) BETWEEN 0 AND 1e15 AND coalesce(tokens_out, 0) BETWEEN 0 AND 1e15);
-  DELETE FROM events WHERE NOT at_s BETWEEN 0 AND 1e9;
-  UPDATE kernels SET parent = NULL WHERE parent NOT IN (SELECT id FROM kernels);
-  UPDATE pulls SET child = NULL WHERE child NOT IN (SELECT id FROM kernels)]]
-
 local function count(db, name)
   return assert(db:rows("SELECT count(*) AS n FROM " .. name))[1].n
 end
@@ -141,7 +121,7 @@ local function whole_copy(dir, text)
     for _, bad in ipairs(changed(db)) do
       assert(db:exec(("DELETE FROM %s WHERE rowid = ?"):format(bad[1]), bad[2]))
     end
-    assert(db:exec(implausible))
+    assert(db:exec(piece "store/queries.drop_implausible"))
   end
   db:exec "DETACH old"
   if find(tables, function(t) return count(db, t.name) > 0 end) then return db end
@@ -162,10 +142,8 @@ function salvage.read(file)
   os.remove(dir)
   if not ok then error(db, 0) end
   if not db then return nil end
-  assert(db:exec [[INSERT OR IGNORE INTO experiment VALUES (1, NULL, NULL, '[]', '?', '{}', '{}',
-    '{}', '?', '{}', '{}', 0, '?', 'failed')]])
-  return db, ("%d pulls, %d kernels and %d evaluations can be read"):format(count(db, "pulls"),
-    count(db, "kernels"), count(db, "evaluations"))
+  assert(db:exec(piece "store/queries.unknown_experiment"))
+  return db, assert(db:rows(piece "store/queries.left"))[1].words
 end
 
 return salvage
