@@ -106,16 +106,15 @@ end
 -- Pairs (phi, strategy, gained or not) as a random policy would meet them: n draws
 -- of a valid configuration, a strategy open for it and a neighbour.
 function lab.pairs(task, n, seed)
-  local walk, features = require "kernelband.trace.walk",
-                         require "kernelband.trace.features"
+  local walk = require "kernelband.trace.walk"
   local W, rng, out = task.world, kb.core.rng(seed), {}
   while #out < n do
-    local i, s = W.ok[1 + rng:below(#W.ok)], 1 + rng:below(#W.strategies)
-    local j = walk.draw(W, i, s, rng)
+    local i, s = W.ok[1 + rng:below(#W.ok)], W.strategies[1 + rng:below(#W.strategies)]
+    local j = walk.draw(i, s, rng)
     if j then
-      local phi, rho = features.of(W, i, W.time_ns[i], W.time_ns[W.ok[#W.ok // 2]])
+      local phi, rho = walk.of(W, i, W.time_ns[i], W.time_ns[W.ok[#W.ok // 2]])
       local gain = W.verdict[j] == "ok" and 1 - W.time_ns[j] / W.time_ns[i] or -1
-      out[#out + 1] = { phi = phi, rho = rho, row = i, strategy = W.strategies[s].name,
+      out[#out + 1] = { phi = phi, rho = rho, row = i, strategy = s.name,
                         gain = math.max(-1, gain) }
     end
   end

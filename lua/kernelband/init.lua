@@ -32,7 +32,7 @@ end
 local old_names = {
   json = "base.json", loop = "base.loop", path = "base.path", progress = "search.progress",
   search = "search.search", run = "store.run", emit_cuda = "emit.cuda",
-  emit_rows = "emit.rows", emit_tile = "emit.tile",
+  emit_rows = "emit.rows", emit_tile = "emit.tile", ["trace.features"] = "trace.walk",
 }
 
 table.insert(package.searchers, function(name)

@@ -2,7 +2,7 @@ package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
-local read = require "kernelband.trace.read"
+local documents = require "kernelband.trace.documents"
 local record = require "kernelband.trace.record"
 
 local folder = t.folder()
@@ -57,7 +57,7 @@ end
 -- What a recording holds, in its order or sorted.
 local function rows(name, sorted)
   local out = {}
-  for i, row in ipairs(read.file(folder .. "/" .. name).rows) do
+  for i, row in ipairs(documents.space(folder .. "/" .. name).rows) do
     out[i] = ("%s %s %s"):format(table.concat(row.values, ","), row.verdict, row.time_ns)
   end
   if sorted then table.sort(out) end

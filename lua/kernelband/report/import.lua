@@ -2,7 +2,7 @@
 -- reports, exports and lists like one of ours. What our own export added to it comes back
 -- (parents, strategies, sources); a file of another tool has none of that: its first valid
 -- configuration is then the baseline and the parent of all. The file may be hostile: what
--- trace/t4.lua does not look at is looked at here.
+-- trace/documents.lua does not look at is looked at here.
 local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
 local export  = require "kernelband.report.export"
@@ -10,7 +10,7 @@ local json    = require "kernelband.base.json"
 local read    = require "kernelband.trace.read"
 local run     = require "kernelband.store.run"
 local schema  = require "kernelband.base.schema"
-local t4      = require "kernelband.trace.t4"
+local t4      = require("kernelband.trace.documents").t4
 local clean   = require "kernelband.report.clean"
 
 local verdicts = lists.places(require("kernelband.evaluate.verdict").names)     -- "ok" first
@@ -41,11 +41,11 @@ end
 -- The results of a document: rows of trace/read.lua with `own`, our words about each.
 local function rows_of(file, document)
   local rows = {}
-  t4.each(file, document, read, function(where, configuration, row, result, unit)
+  t4.each(file, document, function(where, configuration, row, result, unit)
     if not storable(configuration) then
-      schema.raise("%s: %s: 'configuration' must hold numbers that are finite", file, where)
+      schema.raise("%s: 'configuration' must hold numbers that are finite", where)
     elseif not row.verdict then
-      schema.raise("%s: %s: 'invalidity' must be one of T4's, got %s", file, where,
+      schema.raise("%s: 'invalidity' must be one of T4's, got %s", where,
                    schema.show(result.invalidity))
     end
     local own = clean.of(result.kernelband, export.own)

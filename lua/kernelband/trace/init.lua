@@ -16,6 +16,7 @@
 -- configuration alone, so the order of evaluations does not matter.
 local lists     = require "kernelband.base.lists"
 local baselines = require "kernelband.trace.baselines"
+local documents = require "kernelband.trace.documents"
 local path   = require "kernelband.base.path"
 local read   = require "kernelband.trace.read"
 local schema = require "kernelband.base.schema"
@@ -101,15 +102,14 @@ local function new_generator(W, start)
 end
 
 local function new_evaluator(W, seed, start)
-  local first_ns, root = W.time_ns[start], walk.noise_root(W, seed)
-  local evaluator = { close = function() end }
+  local first_ns, evaluator = W.time_ns[start], { close = function() end }
 
   function evaluator.baseline() return walk.evaluation(W, start, first_ns) end
 
   function evaluator.evaluate(candidate, how)
     local i = W.row_of[candidate.source]
     if not i then return { verdict = "wrong", reason = "no such configuration was recorded" } end
-    return walk.evaluation(W, i, first_ns, not (how and how.confirm) and root or nil)
+    return walk.evaluation(W, i, first_ns, not (how and how.confirm) and seed or nil)
   end
 
   return evaluator
@@ -120,7 +120,7 @@ function trace.new(file, options)
   schema.must_at_call(type(file) == "string", "kb.trace", "expected the path of a file, got %s",
                       schema.show(file))
   options = schema.options(options, rules, "kb.trace")
-  local recorded = read.file(file)
+  local recorded = documents.space(file)
   for _, row in ipairs(not options.counters and recorded.rows or {}) do row.evidence = nil end
   local W = space.compile(recorded, options)
   if options.start then W.start = given_start(W, recorded.start, options.start) end

@@ -12,6 +12,7 @@
 local lists    = require "kernelband.base.lists"
 local evidence = require "kernelband.evaluate.evidence"
 local finite   = require("kernelband.base.text").finite
+local read     = require "kernelband.trace.read"
 local schema   = require "kernelband.base.schema"
 local verdicts = lists.places(require("kernelband.evaluate.verdict").names)
 
@@ -42,24 +43,24 @@ local function by_axis(axes, values)
   return out
 end
 
-function own.read(file, text, read)
+function own.read(file, text)
   local space
   for n, line in ipairs(lists.words(text, "[^\n]+")) do
-    local where = "line " .. n
-    local row = read.json(file .. ": " .. where, line)
+    local where = ("%s: line %d"):format(file, n)
+    local row = read.json(where, line)
     if not space then
       schema.must(row.version == 1, "%s: a trace of version %s; this kernelband reads version 1",
                   file, tostring(row.version))
-      space = read.space(file, read.field(file, where, row, "axes", "table"))
+      space = read.space(file, read.field(where, row, "axes", "table"))
       space.device = row.device
       space.start = type(row.start) == "table" and by_axis(space.axes, row.start) or nil
       space.strategies = type(row.strategies) == "table" and row.strategies[1] and row.strategies
     else
-      local config = by_axis(space.axes, read.field(file, where, row, "c", "table"))
+      local config = by_axis(space.axes, read.field(where, row, "c", "table"))
       if not verdicts[row.v or ""] then
-        schema.raise("%s: %s: unknown verdict %s", file, where, schema.show(row.v))
+        schema.raise("%s: unknown verdict %s", where, schema.show(row.v))
       end
-      space.add(where, config, read.row(file, where, { verdict = row.v, time = row.t,
+      space.add(where, config, read.row(where, { verdict = row.v, time = row.t,
         samples = row.s, evidence = row.phi and evidence_of(row) }))
     end
   end

@@ -9,11 +9,7 @@
 local cjson   = require "cjson"
 local lists   = require "kernelband.base.lists"
 local core    = require "kernelband.core"
-local own     = require "kernelband.trace.own"
-local path    = require "kernelband.base.path"
-local run     = require "kernelband.trace.run"
 local schema  = require "kernelband.base.schema"
-local tuner   = require "kernelband.trace.tuner"
 
 local read = {}
 
@@ -77,12 +73,12 @@ function read.space(file, axes)
     elseif type(v) == "string" and #v <= most_value and not v:find "[%c]" then
       return v
     end
-    schema.raise("%s: %s: axis '%s' must be a number or a short text, got %s", file, where,
-                 name, schema.show(v))
+    schema.raise("%s: axis '%s' must be a number or a short text, got %s", where, name,
+                 schema.show(v))
   end
 
-  -- where: "results[12]"; config: axis name -> value; row: of read.row, without a verdict where
-  -- what it failed by is none of ours.
+  -- where: "FILE: results[12]"; config: axis name -> value; row: of read.row, without a verdict
+  -- where what it failed by is none of ours.
   function space.add(where, config, row)
     row.verdict = row.verdict or "launch_failed"
     schema.must(#space.rows < most_rows, "%s: more than %d rows", file, most_rows)
@@ -94,32 +90,32 @@ function read.space(file, axes)
 end
 
 -- Nanoseconds of a time as it may be: finite and above 0. unit: nanoseconds of one.
-function read.time(file, where, what, t, unit)
+function read.time(where, what, t, unit)
   local ns = type(t) == "number" and t * (unit or 1)
   if ns and ns > 0 and ns < 1e18 then return ns end
-  schema.raise("%s: %s: %s must be a number above 0, got %s", file, where, what, schema.show(t))
+  schema.raise("%s: %s must be a number above 0, got %s", where, what, schema.show(t))
 end
 
 -- A row of a space from what a file says: { verdict =, told = its own word for that, time =,
 -- samples = list or nil, unit = nanoseconds of one, time_unit = of the time, where it differs,
 -- evidence = }. A row without a time has the median of its samples.
-function read.row(file, where, r)
+function read.row(where, r)
   if r.verdict ~= "ok" then
     return { verdict = r.verdict, reason = "recorded as " .. (r.told or r.verdict) }
   end
   local samples = lists.collect(type(r.samples) == "table" and r.samples or {}, function(t, i)
-    return read.time(file, where, "sample " .. i, t, r.unit)
+    return read.time(where, "sample " .. i, t, r.unit)
   end)
   local median = r.time == nil and #samples > 0 and core.stats.median(samples)
   return { verdict = "ok", samples_ns = #samples > 0 and samples or nil, evidence = r.evidence,
-    time_ns = median or read.time(file, where, "its time", r.time, r.time_unit or r.unit) }
+    time_ns = median or read.time(where, "its time", r.time, r.time_unit or r.unit) }
 end
 
 -- A table's field of the wanted type, or an error that says where.
-function read.field(file, where, t, name, wanted)
+function read.field(where, t, name, wanted)
   local v = type(t) == "table" and t[name]
   if type(v) == wanted then return v end
-  schema.raise("%s: %s: expected a %s '%s', got %s", file, where,
+  schema.raise("%s: expected a %s '%s', got %s", where,
                wanted == "table" and "list or object" or wanted, name,
                (v == nil or v == false or v == cjson.null) and "nothing" or schema.show(v))
 end
@@ -131,32 +127,6 @@ local per_unit = { nanoseconds = 1, microseconds = 1e3, milliseconds = 1e6, seco
 function read.unit(file, name)
   return schema.must(type(name) == "string" and per_unit[name:lower()],
                      "%s: unknown unit of time %s", file, schema.show(name))
-end
-
--- Readers of documents, each { claims(document), axes(file, document, read) -> names, the device,
--- each(file, document, read, add) }: add is that of the space.
-local readers = { require "kernelband.trace.ktt", require "kernelband.trace.t4", tuner }
-
--- The space of a file.
-function read.file(name)
-  local file = path.found(name, "kb.trace", "no such file: %s")
-  local folder = run.folder(file)
-  if folder then return run.read(folder, read) end
-  schema.must_at_call(core.system.exists(file) == "file", "kb.trace", "'%s' is not a file", file)
-  local text = read.text(file)
-  if own.claims(text) then return own.read(file, text, read) end
-  schema.must(text:find "%S", "%s: the file is empty", file)
-  local document = read.json(file, tuner.closed(text))
-  local reader = lists.find(readers, function(reader)
-    return type(document) == "table" and reader.claims(document)
-  end)
-  schema.must(reader, "%s: neither KTT output, a Kernel Tuner cache, a T4 file nor a recording of "
-              .. "kernelband record", file)
-  local axes, device = reader.axes(file, document, read)
-  local space = read.space(file, axes)
-  space.device = type(device) == "string" and device or nil
-  reader.each(file, document, read, space.add)
-  return space
 end
 
 return read

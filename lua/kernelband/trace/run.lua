@@ -3,6 +3,7 @@
 local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
+local read   = require "kernelband.trace.read"
 local run    = require "kernelband.store.run"
 local schema = require "kernelband.base.schema"
 
@@ -29,7 +30,7 @@ local function samples_of(evaluation, baseline_ns)
   return out
 end
 
-function source.read(folder, read)
+function source.read(folder)
   local reader <close> = run.reader(folder)
   local file, first = folder .. "/run.db", reader:kernels()[1]
   local named = first and type(first.params) == "table" and first.params or {}
@@ -44,18 +45,18 @@ function source.read(folder, read)
   local function add(where, params, verdict, time_ns, found)
     if type(params) ~= "table"
        or lists.find(axes, function(name) return params[name] == nil end) then return end
-    space.add(where, params, read.row(file, where, { verdict = verdict, time = time_ns,
+    space.add(where, params, read.row(where, { verdict = verdict, time = time_ns,
       samples = space.strategies and verdict == "ok" and samples_of(found, first.time_ns) or nil,
       evidence = found.evidence }))
   end
   local baseline = reader:evaluations("baseline")[1]
-  add("kernel 1", named, "ok", first.time_ns, baseline and baseline.evaluation or {})
+  add(file .. ": kernel 1", named, "ok", first.time_ns, baseline and baseline.evaluation or {})
   for _, e in ipairs(reader:evaluations()) do
     local found = e.evaluation
     if (e.kind == "pull" or e.kind == "repair" or e.kind == "tune") and found then
       local speedup = type(found.speedup) == "number" and found.speedup or 0
       local time_ns = speedup > 0 and first.time_ns / speedup or found.time_ns
-      add("evaluation " .. e.id, e.params, e.verdict, time_ns, found)
+      add(("%s: evaluation %d"):format(file, e.id), e.params, e.verdict, time_ns, found)
     end
   end
   return space

@@ -1,9 +1,10 @@
 -- trace/walk.lua - the steps of a search in a recorded space: its start, the
 -- neighbours it draws, the times it measures, what it learns of a kernel.
 local core  = require "kernelband.core"
+local evidence = require "kernelband.evaluate.evidence"
+local json  = require "kernelband.base.json"
 local lists = require "kernelband.base.lists"
 local space = require "kernelband.trace.space"
-local features = require "kernelband.trace.features"
 
 local walk = {}
 
@@ -73,21 +74,46 @@ end
 
 -- Evaluations ---------------------------------------------------------------------
 
--- Where the noise of a search comes from; nil without any.
-function walk.noise_root(W, seed)
-  return W.noise and core.rng(seed):split("trace noise"):below(1 << 62) or nil
+-- What is known of row i without counters: axes of block sizes say a little.
+local function of_axes(W, i)
+  local x, y = W.block_x and W.block_x[i], W.block_y and W.block_y[i]
+  x = type(x) == "number" and x or nil
+  y = x and (type(y) == "number" and y or 1)
+  return evidence.of { phi = {}, h = {},
+    rho = { { 0, "measured" }, [4] = { x, "derived" }, [5] = { y, "derived" } },
+    signature = { { 1, "measured" }, [4] = { x and math.min(1, x * y / 1024), "derived" } } }
 end
 
--- An evaluation of row i beside the start, whose time is first_ns. Its time is a raw sample, the
--- same for the same root; without a root the truth.
-function walk.evaluation(W, i, first_ns, root)
+-- What a search learns of row i: as recorded, and of its axes where the file has no counters. rho
+-- begins with its log time, signature with T / T0.
+local function learnt(W, i, time_ns, first_ns)
+  W.known[i] = W.known[i] or lists.with(of_axes(W, i), json.table(W.evidence[i]))
+  local e = lists.with(W.known[i])
+  e.rho, e.signature = { table.unpack(e.rho) }, { table.unpack(e.signature) }
+  e.rho[1], e.signature[1] = math.log(time_ns), time_ns / first_ns
+  return e
+end
+
+-- For scripts: phi, rho, signature, h and their kinds.
+function walk.of(...)
+  local e = learnt(...)
+  return e.phi, e.rho, e.signature, e.h, { phi = e.phi_kind, rho = e.rho_kind, h = e.h_kind,
+                                           signature = e.signature_kind }
+end
+
+-- An evaluation of row i beside the start, whose time is first_ns. Its time is a raw sample where
+-- there is noise, the same for the same seed; without a seed the truth.
+function walk.evaluation(W, i, first_ns, seed)
   if W.verdict[i] ~= "ok" then return { verdict = W.verdict[i], reason = W.reason[i] } end
   local time_ns, spread, samples = W.time_ns[i], W.spread[i], W.samples[i]
-  if samples[2] and root then time_ns = samples[1 + core.rng(root + i):below(#samples)] end
+  if samples[2] and W.noise and seed then
+    local root = core.rng(seed):split("trace noise"):below(1 << 62)
+    time_ns = samples[1 + core.rng(root + i):below(#samples)]
+  end
   local speedup = first_ns / time_ns
   return { verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
            speedup_low = speedup * (1 - 2 * spread), speedup_high = speedup * (1 + 2 * spread),
-           shapes = {}, evidence = features.evidence(W, i, time_ns, first_ns) }
+           shapes = {}, evidence = learnt(W, i, time_ns, first_ns) }
 end
 
 return walk
