@@ -5,12 +5,15 @@
 --   template.fill("emit/cuda.across", values)    ... filled in; with put, put(line) gets its lines
 --
 -- In a piece ${x} is x of the values, or an expression of them. A line that begins with % is Lua,
--- around the lines after it: % for i = 1, n do .. % end. It sees the values, and the globals of
--- Lua.
+-- around the lines after it: % for i = 1, n do .. % end. It sees the values and the names in
+-- `library`; no global of a script's stands in for a value that is not there.
 local own  = require("kernelband.base.path").own
 local with = require("kernelband.base.lists").with
 
 local template = {}
+
+local library = { ipairs = ipairs, math = math, table = table, tonumber = tonumber,
+                  tostring = tostring, type = type }
 
 local pieces, compiled = {}, {}
 
@@ -41,8 +44,7 @@ function template.fill(name, values, put)
     compiled[name] = assert(load("local _ENV, put, hole = ...\n" .. lua, "=" .. name, "t"))
   end
   local out = {}
-  compiled[name](setmetatable(with(values or {}), { __index = _G }),
-                 put or function(line) out[#out + 1] = line end, hole)
+  compiled[name](with(library, values), put or function(line) out[#out + 1] = line end, hole)
   return table.concat(out, "\n")
 end
 
