@@ -63,7 +63,6 @@ local function limit_at_zero(dtype, bound)
 end
 
 t.test("the error at 0 that a question allows is what the judge allows", function()
-  local judged = require "kernelband.generator.judged"
   for _, case in ipairs {               -- dtype, language, underflow; with atomics another
     { "f32", "c", 1, false }, { "f16", "c", 1, false }, { "f64", "c", 1, false },
     { "f16", "c", 2 ^ 30, false }, { "bf16", "c", 512, false },
@@ -77,7 +76,7 @@ t.test("the error at 0 that a question allows is what the judge allows", functio
       args = { { name = "y", mode = "out", dtype = dtype, dims = { "n" } } },
       shapes = { smoke = {}, timed = { shape }, held_out = {} }, tolerance = case[5],
       reduction = function(s) return s.n end, underflow = function() return case[3] end } }
-    local text = judged.text(about)
+    local text = prompt.part("judged", about)
     local plain = text:match "s %+ t, .- t = ([%d.e+-]-)%.?\n"
     local atomics = text:match "atomic additions.- t = ([%d.e+-]-)%.?\n"
     local tasks = require "kernelband.task"
@@ -91,16 +90,16 @@ t.test("the error at 0 that a question allows is what the judge allows", functio
 end)
 
 t.test("what is drawn for arrays of integers is told", function()
-  local judged = require "kernelband.generator.judged"
-  local text = judged.text { task = { shapes = { timed = { { n = 1 } } }, language = "c", args = {
+  local sorting = { shapes = { timed = { { n = 1 } } }, language = "c", args = {
     { name = "keys", mode = "in", dtype = "u8", dims = { "n" } },
     { name = "at", mode = "in", dtype = "i32", dims = { "n" }, below = "n" },
     { name = "x", mode = "inout", dtype = "i32", dims = { "n" } },
     { name = "f", mode = "in", dtype = "f32", dims = { "n" } },
-    { name = "out", mode = "out", dtype = "i32", dims = { "n" } } } } }
-  t.contains(text, "z is a standard normal. Of integer type: keys takes the absolute value of 16 "
-    .. "times that, rounded and saturated (integers as they are); at is drawn evenly below n; x "
-    .. "takes 16 times that, rounded and saturated (integers as they are).\n")
+    { name = "out", mode = "out", dtype = "i32", dims = { "n" } } } }
+  t.contains(prompt.part("judged", { task = sorting }), "z is a standard normal. Of integer "
+    .. "type: keys takes the absolute value of 16 times that, rounded and saturated (integers as "
+    .. "they are); at is drawn evenly below n; x takes 16 times that, rounded and saturated "
+    .. "(integers as they are).\n")
 end)
 
 t.test("held-out shapes are not told", function()

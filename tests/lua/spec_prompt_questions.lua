@@ -52,8 +52,7 @@ def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at, at < n) + tl.load(y + at, at < n), at < n)
 ]]
-local triton = { name = "add", summary = "out = x + y", language = "triton", source = add,
-                 words = require "kernelband.triton.words" }
+local triton = { name = "add", summary = "out = x + y", language = "triton", source = add }
 
 local situations = {
   { "first_pull", steps = 1, answers = { said "SPEED 2" } },

@@ -1,4 +1,4 @@
--- generator/judged.lua - how a candidate is judged, as text for a model: the score, what inputs are
+-- generator/judged.lua - how a candidate is judged, in words for prompt.in: what inputs are
 -- drawn from, the bound on every element with its numbers, which are those that check.lua judges
 -- by (core.bound, core/measure/tensor.h).
 local core  = require "kernelband.core"
@@ -42,75 +42,49 @@ local function bound_of(task, dtype, shape, atomics)
   return core.bound(dtype, tasks.bound(task, shape or task.shapes.timed[1], atomics))
 end
 
-local function on_floats(task, dtype, add)
+-- What the bound on floats of a type is made of, as text.
+local function of_floats(task, dtype)
   local function tiny(atomics)
     return by_shape(task, "%.3g", function(s) return bound_of(task, dtype, s, atomics).tiny end)
   end
   local b = bound_of(task, dtype)
   local sums = task.accumulate or (dtype == "f64" and "f64" or "f32")
-  local v = sums ~= dtype and (", v = %.3g (%s)"):format(b.u_acc, sums) or ""
-  add("- Every element c of %s, r the float64 reference: |c - r| <= 4 u |r| + min(8 sqrt(K), K) %s "
-    .. "s + t, u = %.3g (%s)%s, t = %s.", dtype, sums ~= dtype and "v" or "u", b.u_out, dtype, v,
-      tiny())
-  if task.language == "cuda" and tiny(true) ~= tiny() then
-    add("  For a kernel with atomic additions, which flush denormal numbers to 0, t = %s.",
-        tiny(true))
-  end
-end
-
--- An element of integers, or of an exact task, is equal; unless the task tolerates more.
-local function bound(task, add)
-  local made = collect(task.args, function(a) return tasks.is_made(a) and a.dtype end)
-  local equal, floats = {}, {}
-  for _, dtype in ipairs(lists.distinct(made)) do
-    local b = bound_of(task, dtype)
-    table.insert((b.exact or b.u_out == 0) and equal or floats, dtype)
-  end
-  if #equal > 0 then
-    add(task.tolerance and "- Every element c of %s, r the reference: |c - r| <= %.3g."
-        or "- Every element of %s must equal the reference, rounded to its type.",
-        table.concat(equal, ", "), task.tolerance)
-  end
-  for _, dtype in ipairs(floats) do on_floats(task, dtype, add) end
-  if #floats == 0 then return end
-  local scaled = tasks.needs_scale(task)
-  add("  K, terms summed into an element: %s. s: %s. On ties, integers, denormal%s inputs K stands "
-    .. "in place of 8 sqrt(K).", by_shape(task, "%.0f", function(s)
-      return tasks.bound(task, s).reduction
-    end), scaled and "r of absolute inputs" or "|r|", scaled and "" or ", spikes, wide, lognormal")
-  if #tasks.nudged(task) > 0 then
-    add "  On top: eight times the mean move of r when each input moves by one rounding."
-  end
+  return { dtype = dtype, u = ("%.3g"):format(b.u_out), sums = sums,
+           v = sums ~= dtype and ("%.3g"):format(b.u_acc), t = tiny(),
+           t_atomic = tiny(task.language == "cuda") }
 end
 
 -- The RMS error that is allowed at each timed shape: what the baseline showed there.
-local function rms(task, baseline, add)
+local function rms(task, baseline)
   local rooms, timed = reply.list(baseline.rooms), task.shapes.timed
   local cells = collect(not task.exact and timed or {}, function(s, i)
     local share = reply.at(rooms, #rooms - #timed + i, "base_share")
     return type(share) == "number" and ("%.2g"):format(share
            * math.max(8, math.sqrt(tasks.terms(task, "reduction", s))))
   end)
-  if #cells == #timed then
-    add("- RMS error over RMS of the answer, at the timed shapes in their order: at most %s "
-      .. "(max(8, sqrt(K)) times the first version's).", table.concat(cells, ", "))
-  end
+  return #cells == #timed and table.concat(cells, ", ")
 end
 
--- about: task, baseline (its evaluation, or nil).
-function judged.text(about)
-  local task, baseline, out = about.task, about.baseline or {}, {}
+-- about: task, baseline (its evaluation, or nil). An element of integers, or of an exact task, is
+-- equal; unless the task tolerates more.
+function judged.values(about)
+  local task, baseline = about.task, about.baseline or {}
   if not task.args or not task.shapes then return nil end
-  local function add(form, ...) out[#out + 1] = form:format(...) end
-  add("- Score: the geometric mean of its speed-ups over the first version at the timed shapes. "
-    .. "Other shapes are checked too.")
-  add("- Inputs, by secret seeds, are %s; z is a standard normal.%s", table.concat(
-    collect(task.distributions or tasks.distributions, name), "; "), integers(task))
-  local timed = reply.list(baseline.timed_kinds)
-  if #timed > 0 then add("- Timed on %s.", table.concat(timed, ", ")) end
-  bound(task, add)
-  rms(task, baseline, add)
-  return table.concat(out, "\n")
+  local made = collect(task.args, function(a) return tasks.is_made(a) and a.dtype end)
+  local dtypes, exact = lists.distinct(made), {}
+  for _, dtype in ipairs(dtypes) do
+    local b = bound_of(task, dtype)
+    exact[dtype] = b.exact or b.u_out == 0
+  end
+  local equal = collect(dtypes, function(dtype) return exact[dtype] and dtype end)
+  local kinds = reply.list(baseline.timed_kinds)
+  return {
+    inputs = table.concat(collect(task.distributions or tasks.distributions, name), "; "),
+    integers = integers(task), kinds = #kinds > 0 and table.concat(kinds, ", "),
+    equal = #equal > 0 and table.concat(equal, ", "),
+    floats = collect(dtypes, function(d) return not exact[d] and of_floats(task, d) end),
+    terms = by_shape(task, "%.0f", function(s) return tasks.bound(task, s).reduction end),
+    scaled = tasks.needs_scale(task), nudged = #tasks.nudged(task) > 0, rms = rms(task, baseline) }
 end
 
 return judged

@@ -4,12 +4,13 @@
 -- on this kernel and on its relatives, a line each, or why it failed. A pull is told once.
 local changes = require "kernelband.base.changes"
 local lists   = require "kernelband.base.lists"
-local keys    = require("kernelband.base.lists").keys
 local reply   = require "kernelband.llm.reply"
 local time    = require "kernelband.base.text".time
 local words   = require "kernelband.generator.words"
 
-local tried, collect = {}, lists.collect
+local tried = {}
+
+local collect, keys, with = lists.collect, lists.keys, lists.with
 
 local most_line <const> = 6             -- steps from the first version
 local most_here <const> = 8             -- from this kernel, from its parent, elsewhere
@@ -77,18 +78,18 @@ end
 
 local function cell(list) return changes.code(table.concat(list, " "), most_constants) end
 
--- The settings of open constants that were measured, as a table in a line: their names, then the
--- values of each with the time.
-local function settings(row)
-  local tuned = row.tuned
-  if not tuned then return "" end
-  local names = keys(tuned[1].params or {})
-  local out = collect(tuned, function(t, i)
-    local values = collect(names, function(name) return tostring((t.params or {})[name]) end)
+-- The open constants that a pull measured: their names, then the values of each setting with its
+-- time.
+local function constants(tuned) return keys(tuned[1].params or {}) end
+
+local function settings(tuned)
+  return table.concat(collect(tuned, function(t, i)
+    local values = collect(constants(tuned), function(name)
+      return tostring((t.params or {})[name])
+    end)
     return i <= most_settings
            and cell(values) .. " " .. (t.time_ns and time(t.time_ns) or t.verdict)
-  end)
-  return ("\n  open constants %s, mean time: %s"):format(cell(names), table.concat(out, ", "))
+  end), ", ")
 end
 
 local function gained(g)
@@ -102,15 +103,6 @@ end
 local said = { not_applicable = "answered NOT APPLICABLE", no_candidate = "no kernel in the answer",
   build_failed = "does not compile", launch_failed = "cannot be launched", wrong = "wrong",
   cheated = "refused", crashed = "crashed", timeout = "too slow to be judged" }
-
-local function line(row, where)
-  local ok, again = row.verdict == "ok", row.repaired and " (after a repair)" or ""
-  return ("- pull %s%s, %s: %s%s%s%s"):format(row.n or "?",
-    where and (" on kernel %s"):format(row.parent) or "", changes.code(row.strategy),
-    row.change and row.change .. ": " or "",
-    ok and gained(row.gain) or said[row.verdict] or row.verdict, again,
-    ok and (", kernel %s"):format(row.child or "?") .. settings(row) or ": " .. quoted(row.reason))
-end
 
 -- The newest `most` of rows that were not told yet, in their order; of those whose field has
 -- that value.
@@ -132,15 +124,13 @@ local function lineage(kernel, made)
 end
 
 -- about: kernel, strategy, best, history (pulls on this kernel), rows (all), made (the row of
--- the pull that gave a kernel). nil when there is nothing to tell.
-function tried.text(about)
-  local told, out, made = {}, {}, about.made or {}
+-- the pull that gave a kernel). A section: rows, their title, whether they are of many parents.
+function tried.values(about)
+  local told, sections, made = {}, {}, about.made or {}
   local kernel, rows = about.kernel, about.rows or {}
-  local function section(title, of, where)
-    if #of > 0 then out[#out + 1] = title end
-    for _, row in ipairs(of) do
-      out[#out + 1], told[row] = line(row, where), true
-    end
+  local function section(title, of, anywhere)
+    if #of > 0 then sections[#sections + 1] = with(of, { title = title, anywhere = anywhere }) end
+    for _, row in ipairs(of) do told[row] = true end
   end
   section("How this kernel came to be:", lineage(kernel, made), true)
   section("From this kernel:", newest(about.history or {}, most_here, told))
@@ -150,7 +140,9 @@ function tried.text(about)
           newest(rows, most_elsewhere, told, "strategy", about.strategy.name), true)
   local best = about.best and made[about.best.id]
   section("The fastest so far:", best and not told[best] and { best } or {}, true)
-  return #out > 0 and table.concat(out, "\n") or nil
+  return { sections = sections, gained = gained, quoted = quoted, settings = settings,
+           names = function(tuned) return cell(constants(tuned)) end,
+           failed = function(verdict) return said[verdict] or verdict end }
 end
 
 return tried

@@ -1,4 +1,4 @@
--- generator/words.lua - what is known of a machine and of a kernel, as text for a model. Every
+-- generator/words.lua - what is known of a machine and of a kernel, in words for prompt.in. Every
 -- figure was measured here or follows from what was; each stands with its unit and, where
 -- it is of one shape, in that shape's line. What is not known is left out.
 local lists = require "kernelband.base.lists"
@@ -9,15 +9,15 @@ local words = {}
 
 local collect, bytes = lists.collect, text.bytes
 
-local function known(v) return type(v) == "number" and v == v and v > 0 end
+function words.known(v) return type(v) == "number" and v == v and v > 0 end
+
+local known = words.known
 
 -- The machine -----------------------------------------------------------------------
 
 -- Fields of a machine, each with its text and its unit, bytes where there is none.
 local caches = { { "l1d_bytes", "L1d %s" }, { "l2_bytes", "L2 %s" },
                  { "l3_bytes", "L3 %s (shared by cores)" } }
-local memories = { { "block_shared_bytes", "- at most %s of shared memory a block" },
-                   { "l2_bytes", "- L2 cache: %s" }, { "memory_bytes", "- memory: %s" } }
 local peaks = { { "f32_flops_per_s", "f32 %s", "flop/s" },
                 { "f64_flops_per_s", "f64 %s", "flop/s" },
                 { "f16_flops_per_s", "f16 tensor %s", "flop/s" },
@@ -26,43 +26,18 @@ local bandwidths = { { "l1_bytes_per_s", "L1 %s", "B/s" }, { "l2_bytes_per_s", "
                      { "dram_bytes_per_s", "memory read %s", "B/s" },
                      { "dram_copy_bytes_per_s", "memory copy %s", "B/s" } }
 
--- The texts of the fields that are known; nil where none is.
-local function told(of, fields, between)
+-- The texts of the fields that are known; false where none is.
+local function told(of, fields)
   local list = collect(fields, function(f)
     local v = of[f[1]]
     return known(v) and f[2]:format(f[3] and text.amount(v, f[3]) or bytes(v))
   end)
-  return #list > 0 and table.concat(list, between) or nil
+  return #list > 0 and table.concat(list, ", ")
 end
 
--- The device's describe table; roofline, when it has been measured.
-function words.hardware(device)
-  if not device then return nil end
-  local out, r, language = {}, device.roofline or {}, device.language
-  local function add(form, first, ...)
-    if first then out[#out + 1] = form:format(first, ...) end
-  end
-  add("- %s%s", device.name and (device.cpu and language == "c" and device.cpu .. ", one core: "
-                                 or ""), tostring(device.name))
-  add("- compiler: %s %s", device.compiler ~= "" and device.compiler, device.flags or "")
-  if language == "c" then
-    add("- caches of a core: %s", told(r, caches, ", "))
-    add("- vectors: %s%s", type(r.isa) == "string" and r.isa ~= "" and r.isa, known(r.vector_bytes)
-        and (", %d bytes, so %d f32 lanes"):format(r.vector_bytes, r.vector_bytes // 4) or "")
-    add("- clock of the core as measured: %s",
-        known(r.clock_hz) and text.amount(r.clock_hz, "Hz"))
-  elseif language == "cuda" then
-    local arch = known(device.arch) and device.arch
-    add("- compute capability %d.%d", arch and arch // 10, arch and arch % 10)
-    if known(device.sm_count) then
-      add("- %d multiprocessors, each with %d threads, %d registers and %s of shared memory",
-          device.sm_count, device.sm_threads, device.sm_registers, bytes(device.sm_shared_bytes))
-    end
-    add("%s", told(device, memories, "\n"))
-  end
-  add("- peaks measured: %s", told(r, peaks, ", "))
-  add("- bandwidths measured: %s", told(r, bandwidths, ", "))
-  return #out > 0 and table.concat(out, "\n") or nil
+-- What a roofline measured.
+function words.roofline(r)
+  return { caches = told(r, caches), peaks = told(r, peaks), bandwidths = told(r, bandwidths) }
 end
 
 -- A kernel's times ------------------------------------------------------------------
@@ -90,20 +65,19 @@ function words.interval(low, high)
   return low and high and (" (%.2f to %.2f)"):format(low, high) or ""
 end
 
--- A line a timed shape. about: task, device.
-function words.shapes(measured, first, about)
-  return table.concat(collect(measured.shapes, function(s)
-    local line = ("- %s: %s"):format(s.label or "?", text.time(s.time_ns))
-    if not first and s.speedup then
-      line = ("%s, %.2fx the first version%s"):format(line, s.speedup,
-                                                      words.interval(s.speedup_low, s.speedup_high))
-    end
-    if not (s.compute_share and s.bandwidth_share) then return line end
-    local where = level(about.device, about.task.work(s.shape))
-    local compute, bandwidth = 100 * s.compute_share, 100 * s.bandwidth_share
-    return ("%s; %.1f %% of peak arithmetic, %.1f %% of %s bandwidth: %s"):format(line, compute,
-      bandwidth, where, bound(compute, bandwidth, where))
-  end), "\n")
+-- Of a kernel or of a shape of it: how far it is ahead.
+function words.ahead(of)
+  return ("%.2fx the first version%s"):format(of.speedup,
+                                              words.interval(of.speedup_low, of.speedup_high))
+end
+
+-- How near a shape came to the roofs. about: task, device.
+function words.roofs(shape, about)
+  if not (shape.compute_share and shape.bandwidth_share) then return "" end
+  local where = level(about.device, about.task.work(shape.shape))
+  local compute, bandwidth = 100 * shape.compute_share, 100 * shape.bandwidth_share
+  return ("; %.1f %% of peak arithmetic, %.1f %% of %s bandwidth: %s"):format(compute, bandwidth,
+    where, bound(compute, bandwidth, where))
 end
 
 -- What stands out in a profile --------------------------------------------------------

@@ -1,42 +1,13 @@
 -- llm/points.lua - first points from a model: sets of a schedule's parameters, asked for once,
 -- before the search knows anything.
 --
---   points.ask(parameters, file) -> the fresh part's end: what is asked, and in which form
+--   points.least, points.most     how many are asked for
 --   points.read(text, parameters) -> list of { name = value }, how many were left out
-local core     = require "kernelband.core"
-local json     = require "kernelband.base.json"
 local lists    = require "kernelband.base.lists"
 local markdown = require "kernelband.llm.markdown"
-local prose    = require("kernelband.base.path").prose
 local reply    = require "kernelband.llm.reply"
-local text     = require "kernelband.base.text"
 
-local points = {}
-
-local least <const>, most <const> = 8, 16
-local most_head <const> = 60            -- lines of the schedule's file
-
-local function listed(parameters)
-  return table.concat(lists.collect(parameters, function(p)
-    return ("- `%s`: %s"):format(p[1], table.concat(lists.collect(p[2], json.encode), ", "))
-  end), "\n")
-end
-
--- The head of the schedule's file, where it says all the parameters: comments tell what they do.
-local function head_of(file, parameters)
-  local lines = text.lines(file and core.system.read_file(file) or "")
-  local head = table.concat(lines, "\n", 1, math.min(#lines, most_head))
-  return not lists.find(parameters, function(p)
-    return not head:find('"' .. p[1] .. '"', 1, true)
-  end) and head or nil
-end
-
-function points.ask(parameters, file)
-  local head = head_of(file, parameters)
-  return prose("llm/points.md", { LEAST = least, MOST = most, NAME = parameters[1][1],
-    VALUE = json.encode(parameters[1][2][1]),
-    PARAMETERS = head and "```lua\n" .. head .. "\n```" or listed(parameters) })
-end
+local points = { least = 8, most = 16 }
 
 -- The list that an answer holds: in its last block that is one, or bare.
 local function list_of(said)
@@ -66,7 +37,7 @@ end
 function points.read(said, parameters)
   local out, lost = {}, 0
   for _, set in ipairs(list_of(reply.utf8(said))) do
-    local fit = #out < most and type(set) == "table" and fitted(set, parameters)
+    local fit = #out < points.most and type(set) == "table" and fitted(set, parameters)
     if fit then out[#out + 1] = fit else lost = lost + 1 end
   end
   return out, lost

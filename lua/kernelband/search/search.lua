@@ -1,7 +1,7 @@
 -- search/search.lua - kb.search. One pull, from choice to learning:
 --   choose    the policy picks a kernel of the pool and a strategy      choose
 --   propose   the generator makes a child of it                         pull.lua, propose
---             what a model is asked                                     generator/prompt.lua
+--             what a model is asked                                     generator/prompt.in
 --   evaluate  a worker builds, checks and times the child               pull.lua, evaluate
 --             what its verdict is                                       evaluate/init.lua, judge
 --   record    the child joins the pool, the pull the journal            record

@@ -52,7 +52,6 @@ function triton.new(spec)
   local t = {
     name = spec.name, summary = spec.summary or spec.name, kind = spec.kind, file = spec.file,
     dir = path.dir(spec.file), language = "triton", source = spec.source, python = spec.python,
-    words = require "kernelband.triton.words",
     renews = true,              -- its worker has new processes for what confirms a winner
     baseline = { triton = spec.file }, reference = { triton = spec.file },
     hash = core.system.hash(table.concat({ spec.source, spec.tests or "", spec.perf or "" }, "\0")),
