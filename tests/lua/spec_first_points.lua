@@ -4,41 +4,58 @@ local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core
 local json = require "kernelband.base.json"
-local points = require "kernelband.llm.points"
+local answer = require "kernelband.llm.answer"
 local worlds = require "worlds"
 
 local parameters = { { "tile", { 0, 8, 16 } }, { "exp", { "libm", "poly" } },
                      { "wide", { false, true } } }
 
+-- What a schedule makes of sets that a model names: the points it proposes, what it notes.
+local function named(sets)
+  local out, notes, c = {}, {}, nil
+  local g = kb.generator.schedule { first = { name = "model", start = function()
+    return { points = function() return sets end }
+  end } }.start({ name = "toy", schedule = { parameters = parameters, emit = json.encode,
+    valid = function() return true end } }, { loop = require("kernelband.base.loop").new() })
+  repeat
+    out[#out + 1] = c and c.params
+    c = g.propose({ id = 1, params = g.first }, { name = "s", moves = { "*" } }, core.rng(1),
+      { pull = 1, pool = {}, note = function(text) notes[#notes + 1] = text end })
+  until c.origin ~= "first points of a model"
+  return out, notes
+end
+
 t.test("sets are read from the last block that is a list, or from bare JSON", function()
-  local want = { { tile = 8, exp = "poly", wide = true }, { tile = 0, exp = "libm", wide = false } }
-  local list = '[{"tile": 8, "exp": "poly", "wide": true}, {"tile": 0, "exp": "libm"}]'
-  t.equal(points.read("First:\n```json\n[1]\n```\nNo:\n```json\n" .. list .. "\n```\n", parameters),
-          want)
-  t.equal(points.read("I name " .. list .. " here.", parameters), want)
+  local want = { { tile = 8, exp = "poly", wide = true }, { tile = 16, exp = "libm" } }
+  local list = '[{"tile": 8, "exp": "poly", "wide": true}, {"tile": 16, "exp": "libm"}]'
+  local text = "First:\n```json\n[1]\n```\nNo:\n```json\n" .. list .. "\n```\n"
+  t.equal(answer.points(text), want)
+  t.equal(answer.points("I name " .. list .. " here."), want)
+  t.equal({ named(want) }, { { want[1], { tile = 16, exp = "libm", wide = false } }, {} })
 end)
 
 t.test("sets that name a value the schedule has not are left out and counted", function()
-  local list, lost = points.read('[{"tile": 7}, {"exp": 1}, {"tile": 16}, 5, "x", {"tile": null}]',
-                                 parameters)
-  t.equal(list[1], { tile = 16, exp = "libm", wide = false })
-  t.equal({ #list, lost }, { 2, 4 })
+  local list, notes = named(answer.points
+    '[{"tile": 7}, {"exp": 1}, {"tile": 16}, 5, "x", {"tile": null}]')
+  t.equal(list, { { tile = 16, exp = "libm", wide = false } })  -- the last is the first version
+  t.equal(notes, { "4 of 6 first points fit no value of the schedule" })
 end)
 
 t.test("at most 16 sets are taken, of whatever an answer holds", function()
   local many = {}
   for i = 1, 500 do many[i] = '{"tile": 8}' end
-  local list, lost = points.read("[" .. table.concat(many, ",") .. "]", parameters)
-  t.equal({ #list, lost }, { 16, 484 })
+  local list, notes = named(answer.points("[" .. table.concat(many, ",") .. "]"))
+  t.equal(list, { { tile = 8, exp = "libm", wide = false } })
+  t.equal(notes, { "484 of 500 first points fit no value of the schedule" })
   for _, text in ipairs { "", "[", "[]", "no", ("["):rep(10000), "```json\n{}\n```",
                           ("x"):rep(2 << 20), "[\0\1\2]" } do
-    t.equal(#points.read(text, parameters), 0)
+    t.equal(#answer.points(text), 0)
   end
 end)
 
 t.test("an answer of nothing but brackets is read in no time", function()
   local began = os.clock()
-  t.equal(#points.read(("["):rep(1 << 17), parameters), 0)
+  t.equal(#answer.points(("["):rep(1 << 17)), 0)
   assert(os.clock() - began < 1)
 end)
 
@@ -133,10 +150,10 @@ end)
 
 t.test("a pull that is cancelled while another asks waits no longer", function()
   local L = require("kernelband.base.loop").new()
-  local answer = L:promise()
+  local asked = L:promise()
   local generator = kb.generator.schedule { first = { name = "slow", start = function()
     return { points = function()
-      answer:await()
+      asked:await()
       return {}
     end }
   end } }
@@ -154,7 +171,7 @@ t.test("a pull that is cancelled while another asks waits no longer", function()
   pull(2):cancel()
   L:turn(0)
   t.equal(said, { [2] = { nil, "cancelled", "ECANCELED" } })
-  answer:resolve(true)
+  asked:resolve(true)
   L:turn(0)
   t.equal(said[1][1].source, "a2")
 end)

@@ -197,7 +197,7 @@ local function real(options)
   task.job.call_s = on_gpu and 20 or 6
   task.worker_argv = function(device)
     return { "/usr/bin/env", on_gpu and "A=1" or "TRITON_INTERPRET=1",
-             "SECRET_KEY=sk-not-to-be-told", interpreter, python.worker(), "serve", device,
+             "SECRET_KEY=sk-not-to-be-told", interpreter, python.worker, "serve", device,
              python.inject() }
   end
   return task

@@ -20,7 +20,7 @@ local function open(changes)
   for k, v in pairs(changes) do task.job[k] = v end
   task.job.call_s = changes.call_s or 10
   task.worker_argv = function(device)
-    return { "/usr/bin/env", "TRITON_INTERPRET=1", interpreter, python.worker(), "serve", device }
+    return { "/usr/bin/env", "TRITON_INTERPRET=1", interpreter, python.worker, "serve", device }
   end
   local e = worker.start { task = task, device = "triton:0", workers = 1 }
   return e, function(source)

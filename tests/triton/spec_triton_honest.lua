@@ -30,7 +30,7 @@ for _, task in ipairs(kb.import.tritonbench(root)) do
   task.job.call_s = 20
   task.worker_argv = function(device)
     return { "/usr/bin/env", on_gpu and "A=1" or "TRITON_INTERPRET=1", interpreter,
-             python.worker(), "serve", device, python.inject() }
+             python.worker, "serve", device, python.inject() }
   end
   local evaluator = worker.start { task = task, device = "triton:0", workers = 1 }
   t.test(task.name .. ", untouched, is ok", function()

@@ -9,7 +9,6 @@
 --     options.repair (times), options.prompt, options.record (a folder)
 local answer = require "kernelband.llm.answer"
 local lists  = require "kernelband.base.lists"
-local points = require "kernelband.llm.points"
 local prompt = require "kernelband.generator.prompt"
 local record = require "kernelband.llm.record"
 local reply  = require "kernelband.llm.reply"
@@ -83,8 +82,8 @@ local function start(self, task, ctx)
                rng:split("repair " .. done), here, candidate.source, by.strategy)
   end
 
-  -- Sets of a schedule's parameters to begin with: a list; or nil, why [, code, seconds].
-  -- What was answered before a stop is not asked for again.
+  -- Sets of a schedule's parameters to begin with: a list of anything; or nil, why [, code,
+  -- seconds]. What was answered before a stop is not asked for again.
   function instance.points(parameters, file, parent, rng, here)
     local text = ctx.answered "first"
     if not text then
@@ -93,11 +92,7 @@ local function start(self, task, ctx)
       if not got then return nil, why, code, wait_s end
       text = got.text
     end
-    local list, lost = points.read(text, parameters)
-    if lost > 0 then
-      ctx.note(("%d of %d first points fit no value of the schedule"):format(lost, lost + #list))
-    end
-    return list
+    return answer.points(text)
   end
 
   return instance

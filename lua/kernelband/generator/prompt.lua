@@ -22,7 +22,6 @@ local core      = require "kernelband.core"
 local json      = require "kernelband.base.json"
 local judged    = require "kernelband.generator.judged"
 local lists     = require "kernelband.base.lists"
-local points    = require "kernelband.llm.points"
 local reply     = require "kernelband.llm.reply"
 local schema    = require "kernelband.base.schema"
 local base_text = require "kernelband.base.text"
@@ -86,11 +85,8 @@ local spoken = {
 
 -- ... and one part alone ---------------------------------------------------------------
 
-local values = { judged = judged.values, history = tried.values }
-
-function values.hardware(about)
-  return words.roofline(about.device and about.device.roofline or {})
-end
+local values = { hardware = words.hardware, judged = judged.values, profile = words.profile,
+                 history = tried.values }
 
 function values.task(about)
   local file = about.task.reference and about.task.reference[about.language]
@@ -101,14 +97,6 @@ function values.contract(about)
   local t = about.task
   return { arguments = table.concat(collect(t.args or {}, "name"), ", "),
            size = (t.shape_names or {})[1] or "n" }
-end
-
-function values.profile(about)
-  local measured = about.measured or {}
-  local hot = reply.list(measured.hot)
-  return { findings = words.findings(about.kernel, about.measured, about),
-           hot = type(hot.text) == "string" and hot, remarks = reply.list(measured.remarks),
-           roofs = function(s) return words.roofs(s, about) end }
 end
 
 -- The strategy's own text; a function of it gets the kernel and its profile.
@@ -122,12 +110,6 @@ end
 
 local most_log <const> = 4000
 
-local what_failed = {
-  build_failed = "It does not compile:", launch_failed = "It cannot be launched:",
-  wrong = "It compiles, and its result is wrong:", crashed = "It crashes:",
-  timeout = "It does not return in time:",
-}
-
 -- The log where it holds the reason, else both.
 local function complaint(e)
   local reason, log = tostring(e.reason or ""), type(e.log) == "string" and e.log or ""
@@ -138,9 +120,7 @@ local function complaint(e)
 end
 
 function values.repair(about)
-  local e = about.evaluation
-  return { failure = what_failed[e.verdict] or e.verdict,
-           log = reply.utf8(complaint(e):sub(1, most_log)) }
+  return { log = reply.utf8(complaint(about.evaluation):sub(1, most_log)) }
 end
 
 local most_head <const> = 60            -- lines of a schedule's file
@@ -152,7 +132,7 @@ function values.first(about)
   local missed = lists.find(about.parameters, function(p)
     return not head:find('"' .. p[1] .. '"', 1, true)
   end)
-  return { head = not missed and head, least = points.least, most = points.most,
+  return { head = not missed and head,
            listed = function(list) return table.concat(collect(list, json.encode), ", ") end }
 end
 

@@ -51,6 +51,7 @@ local rules = schema.declare("kb.generator.schedule", {
 
 local most_moves = 512                  -- told to policies of a pair
 local few = 4
+local most_named <const> = 16           -- first points that prompt.in asks a model for
 
 -- A point is a table of parameters, each with a value as the schedule has it.
 local function start(task, options, identity, model, ctx)
@@ -118,6 +119,9 @@ local function start(task, options, identity, model, ctx)
     end
     return point
   end
+
+  local everything = span_of { moves = { "*" } }
+  local first = combine({}, everything, 0)      -- the first of every value
 
   -- A valid point never proposed whose source is new: its key; else nil.
   local function fresh(point)
@@ -226,7 +230,8 @@ local function start(task, options, identity, model, ctx)
   local instance = { name = "schedule", identity = identity, priced = model and model.priced,
                      asks = model and model.asks }
 
-  -- Points that the model named; nil: it was not asked yet.
+  -- Points that the model named, each with the rest as in the first version; nil: it was not asked
+  -- yet.
   local named
   local function ask_first(rng, here)
     if named then return nil end
@@ -234,7 +239,15 @@ local function start(task, options, identity, model, ctx)
                                                  here.pool[1], rng, here)
     if code then return nil, why, code, wait_s end
     if not list then here.note("no first points: " .. tostring(why)) end
-    named, instance.asks = list or {}, nil
+    local lost = 0
+    named, instance.asks = {}, nil
+    for _, set in ipairs(list or {}) do
+      local point = #named < most_named and type(set) == "table" and locate(with(first, set))
+      if point then named[#named + 1] = point else lost = lost + 1 end
+    end
+    if lost > 0 then
+      here.note(("%d of %d first points fit no value of the schedule"):format(lost, lost + #named))
+    end
   end
 
   -- The first of them that is new; nil: there is none. Where several pulls want it, the first asks.
@@ -297,8 +310,6 @@ local function start(task, options, identity, model, ctx)
 
   function instance.seen(candidate) know(locate(candidate.params), candidate.source) end
 
-  local everything = span_of { moves = { "*" } }
-
   -- How many valid points there are, where all are known and few enough to be counted.
   local function exhausted()
     local valid = 0
@@ -324,7 +335,7 @@ local function start(task, options, identity, model, ctx)
       .. "known"):format(table.concat(left, ", "), file) or nil
   end
 
-  instance.first = give(combine({}, everything, 0)).params      -- the first of every value
+  instance.first = give(first).params
   return instance
 end
 

@@ -35,8 +35,9 @@ local function told(of, fields)
   return #list > 0 and table.concat(list, ", ")
 end
 
--- What a roofline measured.
-function words.roofline(r)
+-- about: device. What its roofline has, where it was measured.
+function words.hardware(about)
+  local r = about.device and about.device.roofline or {}
   return { caches = told(r, caches), peaks = told(r, peaks), bandwidths = told(r, bandwidths) }
 end
 
@@ -71,8 +72,8 @@ function words.ahead(of)
                                               words.interval(of.speedup_low, of.speedup_high))
 end
 
--- How near a shape came to the roofs. about: task, device.
-function words.roofs(shape, about)
+-- How near a shape came to the roofs.
+local function roofs(shape, about)
   if not (shape.compute_share and shape.bandwidth_share) then return "" end
   local where = level(about.device, about.task.work(shape.shape))
   local compute, bandwidth = 100 * shape.compute_share, 100 * shape.bandwidth_share
@@ -147,7 +148,8 @@ end
 local looks = { c = on_cpu, cuda = on_gpu }
 
 -- The largest findings, the worst first, as a list of sentences.
-function words.findings(kernel, measured, about)
+local function findings(about)
+  local kernel, measured = about.kernel, about.measured
   local list, look, rows = {}, looks[about.language], features[about.language] or {}
   local function add(bad, form, ...)  -- how bad, from 0 to 1
     if bad > worth_telling then list[#list + 1] = { bad, form:format(...) } end
@@ -162,6 +164,15 @@ function words.findings(kernel, measured, about)
   return collect(lists.sorted(list, function(f) return -f[1] end), function(f, i)
     return i <= most_findings and f[2]
   end)
+end
+
+-- about: kernel, measured (tried.measured), task, device, language.
+function words.profile(about)
+  local measured = about.measured or {}
+  local hot = reply.list(measured.hot)
+  return { findings = findings(about), hot = type(hot.text) == "string" and hot,
+           remarks = reply.list(measured.remarks),
+           roofs = function(shape) return roofs(shape, about) end }
 end
 
 return words

@@ -1,9 +1,10 @@
--- llm/answer.lua - the candidate in a model's answer. An answer is text from a
--- stranger: it is read, never run.
+-- llm/answer.lua - the candidate in a model's answer, or the first points. An answer is text from
+-- a stranger: it is read, never run.
 --
 --   source, why, code = answer.read(text, { language = "c", entry = "matmul",
 --                                           finish = "stop", base = shown source })
 --       code EDECLINED: the answer is NOT APPLICABLE, and why says why
+--   list = answer.points(text)     sets of a schedule's parameters, or whatever a model names
 local lists    = require "kernelband.base.lists"
 local markdown = require "kernelband.llm.markdown"
 local normal   = require "kernelband.base.source".normal
@@ -135,6 +136,20 @@ function answer.read(text, spec)
   end
   if not source then return nil, why end
   return (source:gsub("\r\n?", "\n"):match "^.*%S" or "") .. "\n"     -- a patch may leave nothing
+end
+
+-- First points ---------------------------------------------------------------------
+
+-- The list that an answer holds: in its last block that is one, or bare; {} where there is none.
+function answer.points(text)
+  local found
+  text = reply.utf8(text)
+  for _, b in ipairs(markdown.blocks(text) or {}) do
+    local list = b.text:find "^%s*%[" and reply.decode(b.text)
+    if list and list[1] then found = list end
+  end
+  local bare = not found and text:match "^[^%[]*(%b[])"
+  return reply.list(found or bare and reply.decode(bare))
 end
 
 return answer

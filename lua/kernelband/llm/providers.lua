@@ -154,14 +154,12 @@ end
 -- search have in common.
 function messages.body(r)
   local mark = { type = "ephemeral" }
-  local parts = { { type = "text", text = r.fresh } }
-  if r.stable ~= "" then
-    table.insert(parts, 1, { type = "text", text = r.stable, cache_control = mark })
-  end
   return {
     model = r.model, max_tokens = r.max_tokens, temperature = r.temperature,
     system = { { type = "text", text = r.system, cache_control = mark } },
-    messages = { { role = "user", content = parts } },
+    messages = { { role = "user", content = {
+      { type = "text", text = r.stable, cache_control = mark },
+      { type = "text", text = r.fresh } } } },
     stream = r.stream or nil, output_config = r.effort and { effort = r.effort } or nil,
   }
 end

@@ -16,9 +16,6 @@ local text   = require "kernelband.base.text"
 
 local compile = {}
 
-local types = { f64 = "fp64", f32 = "fp32", f16 = "fp16", bf16 = "bf16", i8 = "i8", u8 = "u8",
-                i32 = "i32", i64 = "i64" }
-
 local pattern = "^[ \t]*#[ \t]*kb:[ \t]*triton[ \t]+(.-)[ \t]*$"
 
 local Refusal = {}
@@ -54,11 +51,11 @@ local function read(line)
   return l
 end
 
--- What Triton calls the type of each argument passed.
+-- What Triton calls the type of each argument passed: fp32 for f32, else as we do.
 local function signature(s, words)
   return lists.collect(words, function(word)
     local a = lists.find(s.task.args, function(arg) return arg.name == word end)
-    return a and (a.mode ~= "scalar" and "*" or "") .. types[a.dtype] or "i32"
+    return a and (a.mode ~= "scalar" and "*" or "") .. a.dtype:gsub("^f", "fp") or "i32"
   end)
 end
 

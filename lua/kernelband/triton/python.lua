@@ -2,7 +2,7 @@
 --
 --   python.name(given)   the option's, else KERNELBAND_PYTHON, else python3: a path,
 --                        or nil when there is none on PATH
---   python.worker()      the folder that Python runs to judge Triton kernels
+--   python.worker        the folder that Python runs to judge Triton kernels
 --   python.inject()      path of libkb_inject.so, or nil where it was not built
 --   python.ask(given, command, input, to) -> what the worker answers, a table | nil, why
 --   python.probe(given)  { python =, torch =, triton = } | nil, why
@@ -10,14 +10,10 @@ local core = require "kernelband.core"
 local jobs = require "kernelband.base.jobs"
 local json = require "kernelband.base.json"
 
-local python = {}
+local python = { worker = core.system.lib_dir() .. "/lua/kernelband/triton/worker" }
 
 local LIMIT_NS = 60 * 10 ^ 9 // 1
 local MOST_BYTES = 8 << 20
-
-function python.worker()
-  return core.system.lib_dir() .. "/lua/kernelband/triton/worker"
-end
 
 -- What records kernels in a child: beside the binary, in a bundle's lib, or installed.
 function python.inject()
@@ -45,7 +41,7 @@ function python.ask(given, command, input, to)
   local name, wanted = python.name(given)
   if not name then return nil, ("there is no %s%s"):format(wanted, to) end
   -- Through env: a virtual environment's python is a link, and works by its own name.
-  local r, why = jobs.one { argv = { "/usr/bin/env", name, python.worker(), command },
+  local r, why = jobs.one { argv = { "/usr/bin/env", name, python.worker, command },
                             input = input, timeout_ns = LIMIT_NS, max_bytes = MOST_BYTES }
   local found = r and r.status == 0 and json.table(r.output)
   if found then return found end

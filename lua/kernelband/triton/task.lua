@@ -59,7 +59,7 @@ function triton.new(spec)
             perf = spec.perf } }
   function t.environment(options) return environment(t, options) end
   function t.worker_argv(device)
-    return { interpreter(t), python.worker(), "serve", device, python.inject() }
+    return { interpreter(t), python.worker, "serve", device, python.inject() }
   end
   function t.limits()
     local pairs_s = t.job.pairs and PAIRS_S or 0
