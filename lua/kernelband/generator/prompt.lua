@@ -20,7 +20,6 @@
 local changes   = require "kernelband.base.changes"
 local core      = require "kernelband.core"
 local json      = require "kernelband.base.json"
-local judged    = require "kernelband.generator.judged"
 local lists     = require "kernelband.base.lists"
 local reply     = require "kernelband.llm.reply"
 local schema    = require "kernelband.base.schema"
@@ -85,7 +84,7 @@ local spoken = {
 
 -- ... and one part alone ---------------------------------------------------------------
 
-local values = { hardware = words.hardware, judged = judged.values, profile = words.profile,
+local values = { hardware = words.hardware, judged = words.judged, profile = words.profile,
                  history = tried.values }
 
 function values.task(about)
