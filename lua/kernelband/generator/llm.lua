@@ -68,11 +68,9 @@ end
 local function key_of(name, place, opt)
   if not name then return nil end
   local key = (os.getenv(name) or ""):gsub("%s+$", "")
-  if key == "" then
-    if place.keyless and not opt.api_key_env then return nil end
-    schema.raise_at_call(who, "the environment variable %s is not set, and %s needs a key: "
-      .. "export %s=..., or name another variable by api_key_env", name, opt.provider, name)
-  end
+  if key == "" and place.keyless and not opt.api_key_env then return nil end
+  schema.must_at_call(key ~= "", who, "the environment variable %s is not set, and %s needs a key: "
+    .. "export %s=..., or name another variable by api_key_env", name, opt.provider, name)
   schema.must_at_call(not key:find "[%c ]", who, "the environment variable %s holds a space or a "
     .. "control character, which no key has", name)
   return key

@@ -15,16 +15,13 @@ local function members(options)
   local all = lists.collect(type(options) == "table" and options or {}, function(m, i)
     local bare = type(m) ~= "table" or m.start
     local g, share = bare and m or m[1], not bare and m.share or 1
-    if type(g) ~= "table" or type(g.start) ~= "function" then
-      schema.raise_at_call(who, "item %d must be a generator or { generator, share = n }, got %s",
-                           i, schema.show(g))
-    elseif type(share) ~= "number" or not (share > 0 and share < math.huge) then
-      schema.raise_at_call(who, "item %d: share must be a number above 0, got %s", i,
-                           schema.show(share))
-    end
+    schema.must_at_call(type(g) == "table" and type(g.start) == "function", who,
+      "item %d must be a generator or { generator, share = n }, got %s", i, schema.show(g))
+    schema.must_at_call(type(share) == "number" and share > 0 and share < math.huge, who,
+      "item %d: share must be a number above 0, got %s", i, schema.show(share))
     return { start = g.start, identity = g.identity or g.name, share = share }
   end)
-  if #all == 0 then schema.raise_at_call(who, "the list of generators is empty") end
+  schema.must_at_call(#all > 0, who, "the list of generators is empty")
   return all
 end
 

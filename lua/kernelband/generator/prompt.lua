@@ -160,12 +160,9 @@ local function part(name, own, about)
   local text = prompt.part(name, about)
   if type(own) ~= "function" then return text end
   about.default = text
-  local said = own(about)
-  if said ~= nil and type(said) ~= "string" then
-    local info = debug.getinfo(own, "S")
-    schema.raise("%s:%d: prompt.%s must return a text or nothing, got %s", info.short_src,
-                 info.linedefined, name, schema.show(said))
-  end
+  local said, info = own(about), debug.getinfo(own, "S")
+  schema.must(said == nil or type(said) == "string", "%s:%d: prompt.%s must return a text or "
+    .. "nothing, got %s", info.short_src, info.linedefined, name, schema.show(said))
   return said
 end
 

@@ -56,11 +56,9 @@ local most_named <const> = 16           -- first points that prompt.in asks a mo
 -- A point is a table of parameters, each with a value as the schedule has it.
 local function start(task, options, identity, model, ctx)
   local schedule, limit, draws = task.schedule, options.limit, options.draws
-  if not schedule then
-    schema.raise("%s: task %s has no schedule, and the generator 'schedule' needs one: %s",
-                 task.file or "?", task.name,
-                 task.no_schedule or 'add schedule = "schedule.lua" (README, A task)')
-  end
+  schema.must(schedule, "%s: task %s has no schedule, and the generator 'schedule' needs one: %s",
+    task.file or "?", task.name,
+    task.no_schedule or 'add schedule = "schedule.lua" (README, A task)')
   local axes = collect(schedule.parameters, function(p)
     return { name = p[1], values = p[2], place = lists.places(p[2]) }
   end)
@@ -79,8 +77,8 @@ local function start(task, options, identity, model, ctx)
 
   local function emit(point)
     local source = call("emit", point)
-    if type(source) == "string" then return source end
-    schema.raise("%s: emit must return C source, got %s", where, schema.show(source))
+    return schema.must(type(source) == "string" and source, "%s: emit must return C source, got %s",
+                       where, schema.show(source))
   end
 
   local function key_of(point)
@@ -352,10 +350,8 @@ local function new(options)
   end
   return { name = "schedule", identity = identity, start = function(task, ctx)
     local model = first and first.start(task, ctx)
-    if model and not model.points then
-      schema.raise("kb.generator.schedule: option 'first': generator '%s' asks no model",
-                   first.name)
-    end
+    schema.must(not model or model.points,
+      "kb.generator.schedule: option 'first': generator '%s' asks no model", first and first.name)
     return start(task, options, identity, model, ctx)
   end }
 end

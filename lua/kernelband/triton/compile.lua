@@ -20,21 +20,18 @@ local pattern = "^[ \t]*#[ \t]*kb:[ \t]*triton[ \t]+(.-)[ \t]*$"
 
 local Refusal = {}
 
--- Ends a build.
-local function refuse(code, why, ...)
-  error(setmetatable({ code = code, why = why:format(...) }, Refusal), 0)
+-- Ends a build unless it holds, which it returns.
+local function need(code, holds, why)
+  return holds or error(setmetatable({ code = code, why = why }, Refusal), 0)
 end
-
-local function need(code, value, why) return value or refuse(code, "%s", why) end
 
 -- { name =, grid = "(..)", args = { words }, constants = { BLOCK = 1024 }, warps =, stages = }
 local function read(line)
   local l = { name = line:match "^([%a_][%w_]*)", grid = line:match "%f[%w]grid=(%b())",
               constants = {} }
   local args = line:match "%f[%w]args=(%b())"
-  if not l.name or not l.grid or not args or #line > 2048 then
-    refuse("EPLAN", "the line must be '# kb: triton NAME grid=(..) args=(..) BLOCK=64 warps=4'")
-  end
+  need("EPLAN", l.name and l.grid and args and #line <= 2048,
+       "the line must be '# kb: triton NAME grid=(..) args=(..) BLOCK=64 warps=4'")
   l.args = lists.collect(lists.words(args:sub(2, -2), "[^,]+"), function(word)
     return word:match "^%s*(.-)%s*$"
   end)
@@ -42,12 +39,11 @@ local function read(line)
   for word in rest:gmatch "%S+" do
     local key, value = word:match "^([%a_][%w_]*)=(%-?%d+)$"
     value = math.tointeger(tonumber(value))
-    if not value or math.abs(value) >= 1 << 31 then
-      refuse("EPLAN", "'%s' is no NAME=INTEGER", word:sub(1, 60))
-    end
+    need("EPLAN", value and math.abs(value) < 1 << 31,
+         ("'%s' is no NAME=INTEGER"):format(word:sub(1, 60)))
     if key == "warps" or key == "stages" then l[key] = value else l.constants[key] = value end
   end
-  if #l.args > 32 then refuse("EPLAN", "more than 32 arguments") end
+  need("EPLAN", #l.args <= 32, "more than 32 arguments")
   return l
 end
 
@@ -63,14 +59,11 @@ local function ask(s, source, l)
   local reply = need("EBUILD", python.ask(s.python, "compile", json.encode {
     source = source, name = l.name, args = signature(s, l.args), constants = l.constants,
     warps = l.warps, stages = l.stages, arch = s.machine.arch }, " to compile Triton kernels with"))
-  if reply.error then
-    refuse(reply.error == "cheated" and "EDENIED" or "EBUILD", "%s", tostring(reply.text))
-  end
+  need(reply.error == "cheated" and "EDENIED" or "EBUILD", not reply.error, tostring(reply.text))
   local shared, warps = math.tointeger(reply.shared), math.tointeger(reply.warps)
-  if not shared or not warps or type(reply.cubin) ~= "string" or shared < 0 or warps < 1
-     or warps > 32 or type(reply.name) ~= "string" or not reply.name:find "^[%a_][%w_]*$" then
-    refuse("EBUILD", "Triton's compiler gave no kernel")
-  end
+  need("EBUILD", shared and warps and type(reply.cubin) == "string" and shared >= 0 and warps >= 1
+       and warps <= 32 and type(reply.name) == "string" and reply.name:find "^[%a_][%w_]*$",
+       "Triton's compiler gave no kernel")
   return { shared = shared, warps = warps, name = reply.name,
            ptx = tostring(reply.ptx), cubin = compile.from_hex(reply.cubin) }
 end
@@ -92,21 +85,16 @@ end
 
 local function build(s, source)
   local lines = lists.collect(text.lines(source), function(line) return line:match(pattern) end)
-  if #lines ~= 1 then
-    refuse("EPLAN", "%d lines '# kb: triton ..'; one kernel is launched", #lines)
-  end
+  need("EPLAN", #lines == 1, #lines .. " lines '# kb: triton ..'; one kernel is launched")
   local l = read(lines[1])
   local k = ask(s, source, l)
   local word = lists.find(forbidden, function(w) return k.ptx:find(w, 1, true) end)
-  if word then
-    refuse("EDENIED", "its PTX says %s: it would reach over from one run to the next", word)
-  end
+  need("EDENIED", not word,
+       ("its PTX says %s: it would reach over from one run to the next"):format(word))
   local entries = need("EDENIED", core.cubin(k.cubin, s.machine.arch))
   local entry = lists.find(entries, function(e) return e.name == k.name end)
   local extra = entry and entry.params - #l.args or -1
-  if extra < 0 or extra > 2 then
-    refuse("EPLAN", "%s takes other parameters than are passed", l.name)
-  end
+  need("EPLAN", extra >= 0 and extra <= 2, l.name .. " takes other parameters than are passed")
   local launches = need("EPLAN", s.planner.parse(launch_line(l, k, extra), s.task))
   if not s.device then return { plan = launches, entries = entries } end
   local object, log, code = s.device:build { cubin = k.cubin }

@@ -20,9 +20,8 @@ local OPEN_S, EVALUATE_S, BEYOND_S, PAIRS_S = 240, 100, 220, 120
 
 local function interpreter(t)
   local name, wanted = python.name(t.python)
-  if name then return name end
-  schema.raise("task %s: there is no %s to judge Triton kernels with: install Python 3 with torch "
-    .. "and triton, or set KERNELBAND_PYTHON to one that has them", t.name, wanted)
+  return schema.must(name, "task %s: there is no %s to judge Triton kernels with: install Python 3 "
+    .. "with torch and triton, or set KERNELBAND_PYTHON to one that has them", t.name, wanted)
 end
 
 -- Evaluator, generator and strategies, as kb.search asks an environment for them.
