@@ -110,16 +110,12 @@ end
 local most_log <const> = 4000
 
 -- The log where it holds the reason, else both.
-local function complaint(e)
-  local reason, log = tostring(e.reason or ""), type(e.log) == "string" and e.log or ""
-  if log:find(reason, 1, true) or log:find(reason:match ": (.*)$" or reason, 1, true) then
-    return log
-  end
-  return log == "" and reason or reason .. "\n" .. log
-end
-
 function values.repair(about)
-  return { log = reply.utf8(complaint(about.evaluation):sub(1, most_log)) }
+  local e = about.evaluation
+  local reason, log = tostring(e.reason or ""), type(e.log) == "string" and e.log or ""
+  local has = log:find(reason, 1, true) or log:find(reason:match ": (.*)$" or reason, 1, true)
+  if not has then log = log == "" and reason or reason .. "\n" .. log end
+  return { log = reply.utf8(log:sub(1, most_log)) }
 end
 
 local most_head <const> = 60            -- lines of a schedule's file

@@ -228,31 +228,31 @@ local function start(task, options, identity, model, ctx)
   local instance = { name = "schedule", identity = identity, priced = model and model.priced,
                      asks = model and model.asks }
 
-  -- Points that the model named, each with the rest as in the first version; nil: it was not asked
-  -- yet.
-  local named
-  local function ask_first(rng, here)
-    if named then return nil end
-    local list, why, code, wait_s = model.points(schedule.parameters, schedule.file,
-                                                 here.pool[1], rng, here)
-    if code then return nil, why, code, wait_s end
-    if not list then here.note("no first points: " .. tostring(why)) end
-    local lost = 0
-    named, instance.asks = {}, nil
-    for _, set in ipairs(list or {}) do
-      local point = #named < most_named and type(set) == "table" and locate(with(first, set))
-      if point then named[#named + 1] = point else lost = lost + 1 end
+  -- The points that sets of a model name, each with the rest as in the first version.
+  local function placed(sets, note)
+    local points, lost = {}, 0
+    for _, set in ipairs(sets) do
+      local point = #points < most_named and type(set) == "table" and locate(with(first, set))
+      if point then points[#points + 1] = point else lost = lost + 1 end
     end
     if lost > 0 then
-      here.note(("%d of %d first points fit no value of the schedule"):format(lost, lost + #named))
+      note(("%d of %d first points fit no value of the schedule"):format(lost, lost + #points))
     end
+    return points
   end
 
-  -- The first of them that is new; nil: there is none. Where several pulls want it, the first asks.
+  -- The first that is new of those that the model named; nil: there is none. Where several pulls
+  -- want it, the first asks.
   local places = model and require("kernelband.base.jobs").places(ctx.loop, 1)
+  local named                           -- nil: it was not asked yet
   local function from_model(rng, here)
-    local _, why, code, wait_s = places.use(ask_first, rng, here)
-    if code then return nil, why, code, wait_s end
+    if not named then
+      local sets, why, code, wait_s = model.points(schedule.parameters, schedule.file,
+                                                   here.pool[1], rng, here)
+      if code then return nil, why, code, wait_s end
+      if not sets then here.note("no first points: " .. tostring(why)) end
+      named, instance.asks = placed(sets or {}, here.note), nil
+    end
     return (lists.find(named, fresh))
   end
 
@@ -291,7 +291,7 @@ local function start(task, options, identity, model, ctx)
   function instance.propose(parent, strategy, rng, about)
     about = about or {}
     if model and about.pull % 2 == 1 then
-      local point, why, code, wait_s = from_model(rng, about)
+      local point, why, code, wait_s = places.use(from_model, rng, about)
       if code then return nil, why, code, wait_s end
       if point then return give(point, "first points of a model") end
     end
