@@ -82,9 +82,7 @@ local function start(task, options, identity, model, ctx)
   end
 
   local function key_of(point)
-    local at = {}
-    for i, a in ipairs(axes) do at[i] = a.place[point[a.name]] end
-    return table.concat(at, ",")
+    return table.concat(collect(axes, function(a) return a.place[point[a.name]] end), ",")
   end
 
   -- The point of these parameters; nil when it is none of this schedule.

@@ -174,23 +174,9 @@ local function feature(kernel, i)
   return v, kind
 end
 
--- Findings of features: each with its share when all is well and how bad the lack of all of it
--- is; the figure told is so many times the share, or the lack of it. only: of this kind.
-local features = {
-  c = {
-    { 7, 0, 1, 100, "%.0f %% of the inner loops' memory accesses go to the stack" },
-    { 8, 1, 0.9, 100, "%.0f %% of the inner loops' memory accesses are whole contiguous vectors" },
-    { 5, 1, 1, 4, "%.2f instructions a cycle (counted)" },
-    { 1, 1, 2, 100, "%.1f %% of cache references miss (counted)", lack = true },
-    { 9, 1, 0.5, 100, "%.0f %% of arithmetic instructions are fused multiply-adds" } },
-  cuda = { only = "measured",
-    { 8, 1, 1, 100, "%.0f %% of the bytes moved are used" },
-    { 4, 1, 1, 100, "%.0f %% of a warp's threads are active" },
-    { 7, 0, 1, 100, "%.0f %% of shared-memory wavefronts come from bank conflicts" } },
-}
-
-local function on_cpu(add, kernel, measured, about)
-  local r, hot = about.device and about.device.roofline or {}, measured and measured.hot
+local function on_cpu(add, kernel, about)
+  local r = about.device and about.device.roofline or {}
+  local hot = about.measured and about.measured.hot
   local lanes, width = feature(kernel, 4), known(r.vector_bytes) and r.vector_bytes // 4 or 16
   if lanes then
     add(1 - 16 * lanes / width, "arithmetic of the inner loops fills %.1f of %d f32 lanes",
@@ -227,16 +213,29 @@ local function on_gpu(add, kernel)
   end
 end
 
-local looks = { c = on_cpu, cuda = on_gpu }
+-- Findings of features: each with its share when all is well and how bad the lack of all of it
+-- is; the figure told is so many times the share, or the lack of it. only: of this kind. look is
+-- what finds more.
+local features = {
+  c = { look = on_cpu,
+    { 7, 0, 1, 100, "%.0f %% of the inner loops' memory accesses go to the stack" },
+    { 8, 1, 0.9, 100, "%.0f %% of the inner loops' memory accesses are whole contiguous vectors" },
+    { 5, 1, 1, 4, "%.2f instructions a cycle (counted)" },
+    { 1, 1, 2, 100, "%.1f %% of cache references miss (counted)", lack = true },
+    { 9, 1, 0.5, 100, "%.0f %% of arithmetic instructions are fused multiply-adds" } },
+  cuda = { look = on_gpu, only = "measured",
+    { 8, 1, 1, 100, "%.0f %% of the bytes moved are used" },
+    { 4, 1, 1, 100, "%.0f %% of a warp's threads are active" },
+    { 7, 0, 1, 100, "%.0f %% of shared-memory wavefronts come from bank conflicts" } },
+}
 
 -- The largest findings, the worst first, as a list of sentences.
 local function findings(about)
-  local kernel, measured = about.kernel, about.measured
-  local list, look, rows = {}, looks[about.language], features[about.language] or {}
+  local list, kernel, rows = {}, about.kernel, features[about.language] or {}
   local function add(bad, form, ...)  -- how bad, from 0 to 1
     if bad > worth_telling then list[#list + 1] = { bad, form:format(...) } end
   end
-  if look then look(add, kernel, measured, about) end
+  if rows.look then rows.look(add, kernel, about) end
   for _, f in ipairs(rows) do
     local v, kind = feature(kernel, f[1])
     if v and kind == (rows.only or kind) then

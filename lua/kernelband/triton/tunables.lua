@@ -35,18 +35,17 @@ local function read(found)
   return parameters, sites
 end
 
--- 0 is "as the source has it": nothing is written.
+-- From the last site to the first, which leaves the places of those before. 0 is "as the source
+-- has it": nothing is written.
 local function emitter(source, sites)
   return function(p)
-    local out, at = {}, 1
-    for _, s in ipairs(sites) do
-      local value, last = p[s.name], s.first
-      out[#out + 1] = source:sub(at, s.first)
-      if value ~= 0 then out[#out + 1], last = s.text:gsub("%%d", tostring(value)), s.last end
-      at = last + 1
+    local out = source
+    for i = #sites, 1, -1 do
+      local s, value = sites[i], p[sites[i].name]
+      local text = s.text:gsub("%%d", tostring(value))
+      if value ~= 0 then out = out:sub(1, s.first) .. text .. out:sub(s.last + 1) end
     end
-    out[#out + 1] = source:sub(at)
-    return table.concat(out)
+    return out
   end
 end
 
