@@ -197,7 +197,7 @@ t.test("no child is drawn twice for one proposal", function()
 end)
 
 t.test("a generator of other draws than usual says so in a run's identity", function()
-  t.equal(start().identity, nil)
+  t.equal(start().identity, "schedule")
   t.equal(start(nil, { draws = 1 }).identity, "schedule, limit 4096, draws 1")
   t.equal(kb.generator.schedule({ draws = 1 }).identity, "schedule, limit 4096, draws 1")
 end)

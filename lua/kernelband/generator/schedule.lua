@@ -339,13 +339,11 @@ end
 -- of it in a run, which is resumed with the same alone.
 local function new(options)
   options = schema.options(options, rules, "kb.generator.schedule")
-  local identity, first = nil, options.first
+  local identity, first = "schedule", options.first
   if options.limit ~= rules[1].default or options.draws then
     identity = ("schedule, limit %d, draws %s"):format(options.limit, options.draws or "all")
   end
-  if first then
-    identity = ("%s, first %s"):format(identity or "schedule", first.identity or first.name)
-  end
+  if first then identity = identity .. ", first " .. (first.identity or first.name) end
   return { name = "schedule", identity = identity, start = function(task, ctx)
     local model = first and first.start(task, ctx)
     schema.must(not model or model.points,
