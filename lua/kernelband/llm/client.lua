@@ -34,11 +34,8 @@ local function to_ns(s) return math.tointeger(math.floor(math.min(s, 1e9) * 1e9)
 -- The body, and the optional fields it sends.
 local function body_of(self, question)
   local api = self.place.api
-  local body = with(api.body(with(question, {
-    model = self.model, max_tokens = self.max_tokens, temperature = self.temperature,
-    effort = self.effort, stream = self.stream and not self.refused.stream,
-    local_server = self.local_server,
-  })), self.extra)
+  local asked = with(with(self, question), { stream = self.stream and not self.refused.stream })
+  local body = with(api.body(asked), self.extra)
   for _, name in ipairs(api.optional) do
     local other = self.refused[name] and api.instead and api.instead[name]
     if other and not self.refused[other] then body[other] = body[name] or body[other] end
