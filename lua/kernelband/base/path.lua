@@ -32,9 +32,6 @@ function path.own(name, values)
   return values and text:gsub("@(%u+)@", values) or text
 end
 
--- ... without the end of its last line, as a part of a prompt.
-function path.prose(name, values) return (path.own(name, values):gsub("\n$", "")) end
-
 function path.join(dir, name)
   if name:sub(1, 1) == "/" then return name end
   return dir:sub(-1) == "/" and dir .. name or dir .. "/" .. name

@@ -20,7 +20,8 @@ local pieces, compiled = {}, {}
 function template.piece(name)
   local file = name:match "^[^.]+"
   if not pieces[name] then
-    for piece, text in own(file .. ".in"):gmatch "@@ (%S+)\n([^@]*)" do
+    local marked = ("\n" .. own(file .. ".in")):gsub("\n@@ ", "\n\0")
+    for piece, text in marked:gmatch "%z(%S+)\n([^%z]*)" do
       pieces[file .. "." .. piece] = text
     end
   end

@@ -1,9 +1,9 @@
 -- cli/doc/meta.lua - the public Lua interface in LuaCATS, for editors, from the same lines as the
 -- manual (api.lua). make writes it to build/definitions.lua, where .luarc.json points.
-local api     = require "kernelband.cli.doc.api"
-local collect = require("kernelband.base.lists").collect
-local facts   = require("kernelband.policy.strategy").facts
-local path    = require "kernelband.base.path"
+local api      = require "kernelband.cli.doc.api"
+local collect  = require("kernelband.base.lists").collect
+local facts    = require("kernelband.policy.strategy").facts
+local template = require "kernelband.base.template"
 
 local meta = {}
 
@@ -56,7 +56,7 @@ end
 
 -- A block of lines each class and each function.
 function meta.text()
-  local head = path.prose("cli/doc/meta.lua.in", { FACTS = table.concat(facts, '"|"') })
+  local head = template.fill("cli/doc/meta.head", { facts = table.concat(facts, '"|"') })
   local lines, out, class = api.lines(), { { head } }, nil
   for i, l in ipairs(lines) do
     local record = l.kind == "entry" and l.text:match "^kernelband%.([%w_]+)$"
