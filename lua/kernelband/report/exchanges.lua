@@ -1,73 +1,15 @@
 -- report/exchanges.lua - a run's questions to models and their answers, with the outcome and the
 -- cost of each, and the cost of each per cent gained. What a provider does not report is
 -- unknown, not 0.
-local changes = require "kernelband.base.changes"
-local clean   = require "kernelband.report.clean"
-local html    = require "kernelband.report.html"
-local lists   = require "kernelband.base.lists"
-local text    = require "kernelband.base.text"
-local tried   = require "kernelband.generator.tried"
+local html  = require "kernelband.report.html"
+local lists = require "kernelband.base.lists"
+local text  = require "kernelband.base.text"
 
 local exchanges = {}
 
-local MOST = 60                         -- shown whole, the newest
 local MOST_BYTES = 20000                -- of one text
 
 local tag = html.tag
-
--- What a call's child changed, and what that brought against its parent.
-local function compare(e, reader)
-  local parent = reader:rows("SELECT * FROM kernels WHERE id = ?", e.parent)[1]
-  local child = reader:rows("SELECT * FROM kernels WHERE id = ?", e.child)[1]
-  if not child or not parent then return end
-  e.change = changes.of(parent.source, child.source)
-  e.gain = tried.gain(parent, child, clean.evaluation(reader:evaluations(nil, e.child)[1]))
-end
-
-local calls = [[
-  WITH judged AS (
-    SELECT pull, verdict, json, row_number() OVER (PARTITION BY pull ORDER BY id) AS nth
-    FROM evaluations WHERE kind IN ('pull', 'repair') AND (?1 IS NULL OR pull BETWEEN ?1 AND ?2)),
-  asked AS (
-    SELECT *, sum(error IS NULL) OVER (PARTITION BY pull ORDER BY id) AS nth,
-      sum(error IS NULL) OVER (PARTITION BY pull) AS of,
-      id < max(id) OVER (PARTITION BY pull) AS followed
-    FROM calls WHERE ?1 IS NULL OR pull BETWEEN ?1 AND ?2)
-  SELECT c.id, c.pull, c.kind, c.provider, c.model, c.total_s, c.tokens_in, c.tokens_out, c.usd,
-    c.error, p.strategy, p.parent, o.child, o.reward, k.speedup,
-    coalesce(o.verdict, j.verdict) AS verdict, CASE WHEN o.n THEN o.reason
-      WHEN json_valid(j.json) THEN json_extract(j.json, '$.reason') END AS reason,
-    CASE WHEN c.pull AND c.followed AND c.error IS NULL THEN 1 END AS repaired,
-    CAST(a.bytes AS TEXT) AS question, CAST(b.bytes AS TEXT) AS answer
-  FROM asked c LEFT JOIN pulls p ON p.n = c.pull
-  LEFT JOIN pulls o ON o.n = c.pull AND (c.nth = c.of OR c.error IS NOT NULL)
-  LEFT JOIN kernels k ON k.id = o.child LEFT JOIN judged j ON j.pull = c.pull AND j.nth = c.nth
-  LEFT JOIN blobs a ON a.hash = c.request LEFT JOIN blobs b ON b.hash = c.answer ]]
-
--- Model calls of pulls first to last, or all for nil, with their outcome. rest: the end of the
--- statement. The attempts of a pull are told apart by their order: its nth answer of `of` is
--- judged by its nth evaluation, the last by what came of the pull.
-function exchanges.calls(reader, first, last, rest)
-  return reader:rows(calls .. rest, first, last)
-end
-
--- reader: of the run (store/run_reader.lua).
-function exchanges.collect(reader)
-  local list = exchanges.calls(reader, nil, nil, "WHERE c.id IN (SELECT id FROM calls "
-    .. "ORDER BY id DESC LIMIT " .. MOST .. ") ORDER BY c.id")
-  for _, e in ipairs(list) do
-    if e.child then compare(e, reader) end
-  end
-  local sums = reader:rows([[SELECT count(*) AS n,
-    CASE WHEN count(total_s) = count(*) THEN sum(total_s) END AS seconds,
-    CASE WHEN count(tokens_out) = count(*) - count(error)
-      THEN sum(tokens_in) + sum(tokens_out) END AS tokens,
-    CASE WHEN count(usd) = count(*) - count(error) THEN sum(usd) END AS usd,
-    coalesce(sum(kind = 'repair'), 0) AS repairs, (SELECT count(*) FROM pulls
-      WHERE child IS NOT NULL AND n IN (SELECT pull FROM calls WHERE kind = 'repair')) AS mended
-    FROM calls]])[1]
-  return { list = list, sums = sums }
-end
 
 local kinds = { propose = "question", repair = "repair", first = "first points" }
 

@@ -7,10 +7,10 @@
 --   export.NAME       the function of a format
 local clean     = require "kernelband.report.clean"
 local core      = require "kernelband.core"
-local exchanges = require "kernelband.report.exchanges"
 local format    = require "kernelband.store.run_format"
 local json      = require "kernelband.base.json"
 local lists     = require "kernelband.base.lists"
+local template  = require "kernelband.base.template"
 local text      = require "kernelband.base.text"
 
 local export = {}
@@ -30,54 +30,37 @@ end
 -- Sources are hostile and may be no UTF-8; JSON is.
 local function encode(v) return text.utf8(json.encode(finite(v))) end
 
--- Calls fn with each row of a query that has "> ?" on the column `key`, and "LIMIT ?"; what is
--- JSON in the row is decoded.
-local function each(reader, sql, key, fn)
-  local last = -1
-  while true do
-    local rows = reader:rows(sql, last, CHUNK)
+local function rows_of(reader, name, ...)
+  return reader:rows(template.piece("report/queries." .. name), ...)
+end
+
+-- Calls fn with each row of the statement "all_" .. what of queries.in; what is JSON in the row is
+-- decoded.
+local function each(reader, what, fn)
+  local last, key = -1, what == "pull" and "landed" or "id"
+  repeat
+    local rows = rows_of(reader, "all_" .. what, last, CHUNK)
     for _, row in ipairs(rows) do
       row.evaluation, row.json, row.params = json.table(row.json), nil, json.table(row.params)
+      last = row[key]
       fn(row)
     end
-    if #rows < CHUNK then return end
-    last = rows[#rows][key]
-  end
-end
-
-local function each_pull(reader, fn)
-  each(reader, [[SELECT p.*, k.speedup, k.speedup_low, k.speedup_high, k.time_ns, k.depth,
-      e.id AS evaluation_id, e.json, e.params, e.source
-    FROM (SELECT * FROM pulls WHERE landed > ? ORDER BY landed LIMIT ?) p
-    LEFT JOIN kernels k ON k.id = p.child
-    LEFT JOIN evaluations e ON e.id = (SELECT id FROM evaluations x WHERE x.pull = p.n
-      AND x.kind IN ('pull', 'repair', 'tune') ORDER BY x.kernel IS NULL, x.id DESC LIMIT 1)
-    ORDER BY p.landed]], "landed", fn)
-end
-
-local function baseline(reader, fn)
-  each(reader, [[SELECT k.*, (SELECT json FROM evaluations WHERE kind = 'baseline') AS json
-    FROM kernels k WHERE id = 1 AND id > ? LIMIT ?]], "id", fn)
+  until #rows < CHUNK
 end
 
 -- JSON lines: the experiment, the baseline, then a line a pull; whole evaluations,
 -- calls and events with them.
 function export.jsonl(reader, write)
-  local function line(kind)
-    return function(row)
-      row.type = kind
-      write(encode(row) .. "\n")
-    end
+  local function line(kind, row)
+    row.type = kind
+    write(encode(row) .. "\n")
   end
   local e = reader:experiment()
   e.format = format.version
-  line "experiment"(e)
-  baseline(reader, line "baseline")
-  each_pull(reader, line "pull")
-  each(reader, "SELECT * FROM evaluations WHERE id > ? AND kind IN ('confirm', 'verify') "
-               .. "ORDER BY id LIMIT ?", "id", line "evaluation")
-  each(reader, "SELECT * FROM calls WHERE id > ? ORDER BY id LIMIT ?", "id", line "call")
-  each(reader, "SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ?", "id", line "event")
+  line("experiment", e)
+  for _, kind in ipairs { "baseline", "pull", "evaluation", "call", "event" } do
+    each(reader, kind, function(row) line(kind, row) end)
+  end
   return true
 end
 
@@ -100,7 +83,7 @@ end
 
 function export.csv(reader, write)
   write(table.concat(columns, ",") .. "\r\n")
-  each_pull(reader, function(row)
+  each(reader, "pull", function(row)
     local cells = lists.collect(columns, function(name) return cell(row[name]) end)
     write(table.concat(cells, ",") .. "\r\n")
   end)
@@ -177,16 +160,14 @@ function export.t4(reader, write)
   local metadata = { timeunit = "miliseconds",
                      kernelband = clean.of(lists.with(e.identity, e), export.own_run) }
   write('{"metadata":' .. json.encode(metadata) .. ',"schema_version":"1.0.0","results":[')
-  local known = reader:rows([[SELECT CAST(strftime('%s', started) AS INTEGER) AS began,
-      EXISTS (SELECT 1 FROM kernels WHERE params IS NULL) OR EXISTS (SELECT 1 FROM evaluations
-        WHERE kind = 'pull' AND params IS NULL) AS nameless FROM experiment]])[1]
+  local known = rows_of(reader, "start")[1]
   local comma = "\n"
   local function put(row)
     write(comma .. encode(result(row, known.began, known.nameless == 1)))
     comma = ",\n"
   end
-  baseline(reader, function(k) put(lists.with(k, { child = k.id, verdict = "ok" })) end)
-  each_pull(reader, function(row)
+  each(reader, "baseline", function(k) put(lists.with(k, { child = k.id, verdict = "ok" })) end)
+  each(reader, "pull", function(row)
     local lost = row.verdict == "ok" and not row.time_ns        -- of a damaged journal
     if not without_candidate[row.verdict] and not lost then put(row) end
   end)
@@ -200,18 +181,18 @@ end
 -- Of several calls in one pull the last one made the candidate that was judged;
 -- those before it were repaired, and have the verdict that led to that.
 function export.sft(reader, write)
-  local span = reader:rows([[SELECT min(pull) AS low, max(pull) AS high, count(*) AS n
-    FROM calls]])[1]
+  local span = rows_of(reader, "span")[1]
   if span.n == 0 then
     return nil, "this run made no model calls, so there is nothing to train on"
   end
   for from = span.low or 1, span.high or 0, CHUNK do
-    for _, c in ipairs(exchanges.calls(reader, from, from + CHUNK - 1, [[WHERE c.error IS NULL
-        AND a.bytes IS NOT NULL AND b.bytes IS NOT NULL ORDER BY c.id]])) do
-      write(encode { prompt = c.question, answer = c.answer, kind = c.kind,
-        verdict = c.verdict or json.null, reward = c.reward or json.null, speedup = c.speedup,
-        reason = c.reward and c.reason, strategy = c.strategy, pull = c.pull,
-        provider = c.provider, model = c.model } .. "\n")
+    for _, c in ipairs(rows_of(reader, "exchanges", from, from + CHUNK - 1, nil)) do
+      if not c.error and c.question and c.answer then
+        write(encode { prompt = c.question, answer = c.answer, kind = c.kind,
+          verdict = c.verdict or json.null, reward = c.reward or json.null, speedup = c.speedup,
+          reason = c.reward and c.reason, strategy = c.strategy, pull = c.pull,
+          provider = c.provider, model = c.model } .. "\n")
+      end
     end
   end
   return true
