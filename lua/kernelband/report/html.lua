@@ -10,6 +10,7 @@
 -- text_anchor is text-anchor.
 local lists   = require "kernelband.base.lists"
 local path = require "kernelband.base.path"
+local template = require "kernelband.base.template"
 local text = require "kernelband.base.text"
 local version = require "kernelband.base.version"
 
@@ -31,6 +32,15 @@ function html.escape(s)
   return (s:gsub("\xE2\x80[\xAA-\xAE]", code_of):gsub("\xE2\x81[\xA6-\xA9]", code_of))
 end
 local escape = html.escape
+
+-- The lines of a text of report/words.in, filled in, and all of them as one.
+function html.lines(name, values)
+  local out, seen = {}, lists.with(values, { html = html })
+  template.fill("report/words." .. name, seen, function(line) out[#out + 1] = line end)
+  return out
+end
+
+function html.said(name, values) return table.concat(html.lines(name, values), " ") end
 
 -- At most `most` characters of a text.
 function html.cut(s, most) return text.cut(s, most, "\u{2026}") end
@@ -177,11 +187,7 @@ html.script_hash = "OVMwo22sh4NpNs+cFxNoA3juI/69C4Nl6b/eg6Ky0jg="      -- its SH
 
 -- What the page may do: nothing but its own style and that one script; a served
 -- page may also ask its own server.
-function html.policy(live)
-  return ("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; "
-    .. "img-src data:; base-uri 'none'; form-action 'none'%s"):format(html.script_hash,
-    live and "; connect-src 'self'" or "")
-end
+function html.policy(live) return html.said("policy", { live = live }) end
 
 -- What is in a section's element.
 function html.inside(s) return words("h2", s.title) .. s.html end

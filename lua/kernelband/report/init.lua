@@ -34,15 +34,10 @@ local parts = {
 
 -- What html.page takes, of one model. all: see html.sections; m: nil before there is a run.
 function report.view(m, all)
-  local view = { title = "", lead = "", sections = html.sections(parts, m, all) }
-  if not m then return view end
-  local w, low = m.winner, m.final.speedup_low
-  view.title = ("%s: %s"):format(m.task, not w and "the baseline is not measured yet"
-    or w.id == 1 and html.count(m.pulls) .. " pulls"
-    or (not low or low <= 1) and "no speed-up shown" or html.times(m.final.speedup) .. " speed-up")
-  view.lead = html.p(("Run %s, policy %s, generator %s, seed %d, %s; started %s."):format(m.name,
-    m.policy, m.generator_name, m.seed, m.state, m.experiment.started or "?"), "q")
-  return view
+  local sections = html.sections(parts, m, all)
+  if not m then return { title = "", lead = "", sections = sections } end
+  return { title = html.said("title", m), lead = html.p(html.said("lead", m), "q"),
+           sections = sections }
 end
 
 function report.html(folders)

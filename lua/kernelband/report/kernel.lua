@@ -10,14 +10,9 @@ local text     = require "kernelband.base.text"
 
 local kernel = {}
 
-local collect = lists.collect
+local collect, escape, tag, words = lists.collect, html.escape, html.tag, html.words
 
 -- Summary ------------------------------------------------------------------------
-
-local function tile(value, label, more)
-  return html.tag("div", { class = "tile" }, html.words("div", value, "big")
-                  .. html.words("div", label) .. html.words("div", more, "q"))
-end
 
 -- A row a shape, then the whole.
 local function shapes(f)
@@ -32,44 +27,16 @@ local function shapes(f)
     end })
 end
 
--- Whether the figure is confirmed, and what the search measured where that differs.
-local function standing(m)
-  local final, seen = html.times(m.final.speedup), html.times(m.winner.speedup)
-  if m.winner.id == 1 then return "nothing faster was found" end
-  return ("95 %% interval %s, %s"):format(
-    html.interval(m.final.speedup_low, m.final.speedup_high),
-    not m.confirmed and "as the search measured it, not confirmed" or seen == final and "confirmed"
-    or "confirmed; the search measured " .. seen)
-end
-
-local function money(m)
-  local recorded, tokens = m.recorded[1], m.tokens_in + m.tokens_out
-  if m.usd and m.usd <= 0 and tokens == 0 and not recorded then return "" end
-  local what = { recorded and ("%s recorded answers, %s"):format(html.count(recorded.answers),
-    recorded.usd and ("which cost %s then"):format(html.usd(recorded.usd))
-    or "whose price is not known") }
-  if tokens > 0 then
-    what[#what + 1] = ("%s tokens in, %s out"):format(html.count(m.tokens_in),
-                                                      html.count(m.tokens_out))
-  elseif not m.usd then
-    what[#what + 1] = "the price of some calls is not known"
-  end
-  return tile(html.usd(m.usd), "spent on models", table.concat(what, "; "))
-end
-
 function kernel.summary(m)
-  local f, w, steps = m.final, m.winner, m.options.budget.steps
-  return html.tag("div", { class = "tiles" },
-      tile(html.times(f.speedup), "speed-up over the baseline", standing(m))
-      .. tile(("%s \u{2192} %s"):format(html.time(f.baseline_ns or m.baseline.time_ns),
-        html.time(f.time_ns or w.time_ns)), "baseline to winner",
-        ("kernel #%d, %s"):format(w.id, html.maker(w)))
-      .. tile(html.count(m.pulls) .. (steps and " of " .. html.count(steps) or ""), "pulls",
-        ("%s gave a kernel that passed every check"):format(html.count(m.ok)))
-      .. tile(html.duration(m.elapsed_s), "search time", ("%s of it measuring, %s"):format(
-        html.duration(m.busy_s), m.state == "done" and "finished" or m.state))
-      .. money(m)) .. shapes(f),
-    { ROW = m.final_row.id, KIND = m.final_row.kind, KERNEL = w.id }
+  local values = { spent = html.lines("spent", m), steps = m.options.budget.steps,
+                   interval = html.interval(m.final.speedup_low, m.final.speedup_high) }
+  local lines, tiles = html.lines("tiles", lists.with(m, values)), {}
+  for i = 1, #lines, 3 do
+    tiles[#tiles + 1] = tag("div", { class = "tile" }, words("div", lines[i], "big")
+                            .. words("div", lines[i + 1]) .. words("div", lines[i + 2], "q"))
+  end
+  return tag("div", { class = "tiles" }, table.concat(tiles)) .. shapes(m.final),
+    { ROW = m.final_row.id, KIND = m.final_row.kind, KERNEL = m.winner.id }
 end
 
 -- What was checked ---------------------------------------------------------------
@@ -84,13 +51,6 @@ local function weakened(m)
     out[#out + 1] = "the search was told not to confirm its winner"
   end
   return lists.distinct(out)
-end
-
-local function mutants(tried)
-  if not tried.caught then return "" end
-  return html.p(("Before the search, %d wrong answers made from right ones went through the "
-    .. "task's checks, which caught them all%s."):format(tried.caught, #tried.none > 0
-    and "; those that are no other answer here: " .. table.concat(tried.none, ", ") or ""))
 end
 
 local function number(id) return id and ("#%d"):format(id) end
@@ -114,12 +74,12 @@ local function twice(m)
 end
 
 function kernel.checks(m)
-  local made, less = m.final.checks, weakened(m)
+  local made, less, tried = m.final.checks, weakened(m), m.baseline_evaluation.mutants
   return (#made > 0 and html.heading "What its winner went through" .. html.list(made)
       or html.note "Which checks were made was not recorded.")
     .. (#less > 0 and html.heading "What makes this worth less" .. html.list(less)
       or #made > 0 and html.p "No check was left out or weakened." or "")
-    .. mutants(m.baseline_evaluation.mutants) .. twice(m) .. verified(m)
+    .. (tried.caught and html.p(html.said("mutants", tried)) or "") .. twice(m) .. verified(m)
 end
 
 -- Roofline -----------------------------------------------------------------------
@@ -194,9 +154,7 @@ function kernel.roofline(m)
     c:points({ s[1] }, { series = i, radius = 3.5, ring = true })
     c:points({ s[2] }, { series = i, radius = 5.5 })
   end
-  return html.figure(c:svg(), ("Ring: the baseline; dot: the winner, on %s timed shape. Roofs were "
-    .. "measured on this machine: fp32%s."):format(#spots > 1 and "every" or "the first",
-    m.roofline.isa and " with " .. m.roofline.isa or ""))
+  return html.figure(c:svg(), html.said("roofline", { spots = spots, isa = m.roofline.isa }))
 end
 
 -- Profile ------------------------------------------------------------------------
@@ -205,10 +163,10 @@ end
 local function bars(before, after)
   local out = {}
   for i, v in ipairs { before or 0, after or 0 } do
-    out[i] = html.tag("span", { class = "bar s" .. 3 - i,
+    out[i] = tag("span", { class = "bar s" .. 3 - i,
       style = ("width:%.0f%%"):format(100 * math.max(0, math.min(1, v))) }, "")
   end
-  return html.tag("span", { class = "bars" }, table.concat(out))
+  return tag("span", { class = "bars" }, table.concat(out))
 end
 
 local function row(name, before, after, kind)
@@ -239,12 +197,12 @@ function kernel.profile(m)
                                        x and x / 100, y and y / 100, b.h_kind[key]) or nil
   end
   local bound = collect({ { "baseline", before }, { "winner", after } }, function(pair)
-    local words = pair[2].profile.bottleneck.text
-    return words and html.p(("The %s is bound by %s."):format(pair[1], words))
+    local by = pair[2].profile.bottleneck.text
+    return by and html.p(("The %s is bound by %s."):format(pair[1], by))
   end)
   return table.concat(bound)
     .. html.table({ "feature", "baseline", "winner", "", "kind" }, rows)
-    .. html.tag("p", { class = "note" }, html.dot "s2" .. "baseline " .. html.dot "s1" .. "winner")
+    .. tag("p", { class = "note" }, html.dot "s2" .. "baseline " .. html.dot "s1" .. "winner")
     .. counters(before.profile.counters, after.profile.counters)
 end
 
@@ -253,7 +211,6 @@ end
 -- Whole, and as a diff to its parent and to the baseline.
 
 local SHOWN_BYTES <const>, CONTEXT <const> = 400000, 3
-local escape, tag, words = html.escape, html.tag, html.words
 
 local keywords = lists.places(lists.words [[
   auto break case char const continue default do double else enum extern float for
