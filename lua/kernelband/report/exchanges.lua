@@ -64,9 +64,8 @@ local function costs(m, sums)
       line("dollars", sums.usd, html.usd, function(v) return ("$%.6g"):format(v) end),
       line("tokens", sums.tokens, html.count),
       line("time of answers", sums.seconds, html.duration) })
-    .. html.p(("%s calls%s. %.1f %% gained over the baseline."):format(html.count(sums.n),
-      sums.repairs > 0 and (", %d of them repairs, which gave %s"):format(sums.repairs,
-        text.plural(sums.mended, "kernel")) or "", math.max(gained, 0)))
+    .. html.p(html.said("asked", lists.with(sums, { gained = gained,
+      mended = text.plural(sums.mended, "kernel") })))
 end
 
 local function exchange(e, shared)

@@ -35,7 +35,7 @@ local escape = html.escape
 
 -- The lines of a text of report/words.in, filled in, and all of them as one.
 function html.lines(name, values)
-  local out, seen = {}, lists.with(values, { html = html })
+  local out, seen = {}, lists.with({ html = html }, values)
   template.fill("report/words." .. name, seen, function(line) out[#out + 1] = line end)
   return out
 end

@@ -84,8 +84,7 @@ local function summary(all)
   end
   return html.table({ "group", "task", "runs", "pulls", "geometric mean of speed-ups",
       "95 % interval over runs" }, all.groups, { left = 2, row = row })
-    .. html.note("Interval over runs: of the pseudo-median of log speed-ups, exact Wilcoxon, "
-      .. "Student's where there are too few runs for that.") .. runs(all.models)
+    .. html.note(html.said "runs") .. runs(all.models)
 end
 
 -- Median, lowest and highest of a group's runs on a grid of 120 places, up to where
@@ -125,8 +124,7 @@ local function curves(all)
   local priced = not lists.find(all.models, function(m) return not m.usd or m.usd <= 0 end)
   return html.grid(overlay(all, "landed"), overlay(all, "at_s"),
                    priced and overlay(all, "usd") or "")
-    .. html.note("As the searches measured it. Line: the median of a group's runs; band: its "
-      .. "lowest and highest run. A group's curve ends where its first run does.")
+    .. html.note(html.said "groups")
 end
 
 -- Shares of runs that are correct and more than p times as fast as the baseline.

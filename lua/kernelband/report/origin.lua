@@ -26,26 +26,13 @@ local function values_of(t, prefix, out)
 end
 
 local function commands(m)
-  local e, folder, out = m.experiment, text.quote(m.folder), {}
-  if e.directory then out[1] = "cd " .. text.quote(e.directory) end
+  local e, script = m.experiment, nil
   if e.script then
-    local words = lists.collect({ e.script, table.unpack(e.args) }, text.quote)
-    out[#out + 1] = ("kernelband run %s        # the whole search anew"):format(
-                    table.concat(words, " "))
+    script = table.concat(lists.collect({ e.script, table.unpack(e.args) }, text.quote), " ")
   end
-  out[#out + 1] = ("kernelband verify %s        # the winner's evidence anew"):format(folder)
-  if m.state ~= "done" then
-    out[#out + 1] = ("kernelband resume %s        # go on with it"):format(folder)
-  end
-  return html.heading "To do it again" .. html.words("pre", table.concat(out, "\n"))
-end
-
--- The jail of candidates in C, from the machine's row.
-local function jail_of(machine)
-  local abi = math.tointeger(machine.landlock_abi)
-  return abi and ("Landlock ABI %d, %s, %s"):format(abi,
-    machine.seccomp and "seccomp" or "no seccomp", machine.root == nil and "user not recorded"
-    or machine.root and "user nobody" or "the same user (not root)")
+  local lines = html.lines("commands", { script = script, folder = text.quote(m.folder),
+    directory = e.directory and text.quote(e.directory), state = m.state })
+  return html.heading "To do it again" .. html.words("pre", table.concat(lines, "\n"))
 end
 
 -- What recorded answers cost now, and what they cost when they were recorded.
@@ -79,15 +66,11 @@ function origin.section(m)
   local e, host = m.experiment, lists.with(m.experiment.machine)
   local device = type(host.device) == "table" and host.device or {}
   host.device = nil
-  local out = { html.values {
-    { "run folder", m.folder }, { "state", m.state }, { "started", e.started },
-    { "task", m.task }, { "policy", m.policy }, { "generator", m.generator_name },
-    { "seed", ("%d"):format(m.seed) }, { "kernelband", e.version or "not recorded" },
-    { "journal", ("run.db, format %d"):format(format.version) },
-    { "processor", m.machine.cpu }, { "device", m.device.name or m.options.device },
-    { "system", ("%s, %s"):format(m.machine.kernel or "-", m.machine.libc or "-") },
-    { "jail of candidates", jail_of(m.machine) },
-    { "compiler", m.device.compiler or m.machine.compiler } }, calls(m), commands(m) }
+  local values = { format = format.version, jail = html.said("jail", m.machine) }
+  local rows = lists.collect(html.lines("provenance", lists.with(m, values)), function(line)
+    return { line:match "^(.-): (.*)" }
+  end)
+  local out = { html.values(rows), calls(m), commands(m) }
   for _, part in ipairs { { "Machine", host }, { "Device and roofs", device },
     { "Options of the search", e.options }, { "Policy parameters", m.params },
     { "Identity (what resume compares)", e.identity }, { "Hashes", e.hashes },

@@ -70,12 +70,10 @@ function search.progress(m)
   end
   return html.grid(html.figure(search.curve(m, "landed")), html.figure(search.curve(m, "at_s")),
                    priced and html.figure(search.curve(m, "usd")) or "")
-    .. (m.stride > 1 and html.note(("Dots: every %dth of %s pulls; the line and its band are "
-        .. "of all."):format(m.stride, html.count(m.pulls))) or "")
+    .. (m.stride > 1 and html.note(html.said("dots", m)) or "")
     .. html.table({ "kernel", "strategy", "pull", "after", "speed-up", "95 % interval",
-        priced and "dollars" }, last, { left = 2, row = row, caption = (#m.curve > 12
-        and ("The last 12 of %d improvements"):format(#m.curve) or "Improvements")
-        .. ", as the search measured them" })
+        priced and "dollars" }, last,
+        { left = 2, row = row, caption = html.said("improvements", m) })
 end
 
 -- Verdicts -----------------------------------------------------------------------
@@ -143,12 +141,7 @@ local function heat(m)
   return html.figure(chart.heat { title = "Pulls and mean reward by strategy and cluster",
       rows = m.strategies, cells = cells, cell_width = 74,
       columns = lists.collect(m.clusters, function(c) return ("cluster %d"):format(c) end) },
-    "Mean reward and pulls of each cell; blue is above zero, orange below, stronger is further "
-    .. "from it." .. (hatched and (" Hatched: %s at least half of the cluster's kernels."):format(
-      scaled(m) and ("the policy counts %g of the strategy's value, as the hardware is busy, for")
-        :format(scaled(m)) or "the policy's hardware mask keeps the strategy from") or "")
-    .. (m.more_clusters > 0 and (" The 12 clusters with the most pulls; %d more are not drawn.")
-      :format(m.more_clusters) or ""))
+    html.said("heat", lists.with(m, { hatched = hatched, scaled = scaled(m) })))
 end
 
 function search.strategies(m)
@@ -245,11 +238,8 @@ end
 function search.tree(m)
   local legend, svg, rows = search.tree_drawing(m)
   if not legend then return nil end
-  local note = rows < m.kernels and (" %s of %s kernels: the path of the best and the fastest "
-    .. "with all that lead to them."):format(html.count(rows), html.count(m.kernels)) or ""
-  return legend .. html.figure(svg, "A row a kernel, below the one it was made from, with its "
-    .. "speed-up as the search measured it. Squares count its pulls that gave no kernel, by "
-    .. "verdict." .. note, { class = "scroll tree", tabindex = "0" })
+  return legend .. html.figure(svg, html.said("tree", { rows = rows, kernels = m.kernels }),
+                               { class = "scroll tree", tabindex = "0" })
 end
 
 -- The plane of kernels -------------------------------------------------------------
@@ -290,8 +280,7 @@ function search.clusters(m)
   end
   points({ name = "the winner", class = "fg", ring = true, radius = 8 },
          function(k) return m.winner and k.id == m.winner.id end)
-  return html.figure(c:svg(), ("%s of %s kernels on the two principal axes of the six behaviour "
-      .. "features, standardised."):format(html.count(#kernels), html.count(m.kernels)))
+  return html.figure(c:svg(), html.said("clusters", { shown = #kernels, kernels = m.kernels }))
 end
 
 return search
