@@ -1,19 +1,11 @@
 -- report/features.lua - what the features of a kernel are called, on a CPU and on a GPU.
-local features = {}
+local lines = require("kernelband.report.html").lines
 
 -- phi, in its order: shares from 0 to 1.
-features.cpu = { "cache hits", "bandwidth of the level its data fit in", "flops of one core",
-  "SIMD lanes in use", "instructions a cycle, of 4", "vector registers, of 32",
-  "spills among memory accesses", "contiguous vector accesses", "multiply-adds among flops" }
-features.gpu = { "L2 hits", "DRAM bandwidth", "SM, its busiest pipe", "active threads, of 32",
-  "occupancy", "registers, of 255", "bank conflicts in shared memory",
-  "bytes used of those moved", "tensor pipe" }
+local features = { cpu = lines "phi_cpu", gpu = lines "phi_gpu" }
 
 -- rho, in its order.
-function features.behaviour(gpu)
-  return { "log time", "log footprint", "intensity", gpu and "block x" or "lanes",
-           gpu and "block y" or "unrolling", "occupancy" }
-end
+function features.behaviour(gpu) return lines("rho", { gpu = gpu }) end
 
 local resources = { sm = { "arithmetic", "SM" }, dram = { "memory", "DRAM" },
                     l2 = { "L1 loads", "L2" } }

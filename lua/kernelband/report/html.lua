@@ -192,28 +192,29 @@ function html.policy(live) return html.said("policy", { live = live }) end
 -- What is in a section's element.
 function html.inside(s) return words("h2", s.title) .. s.html end
 
--- Where the figures of a section come from: its words and statements in origins.md, with values
--- for what stands as @NAME@ there; "" where it says nothing.
-local function origin(section, values)
-  local body = ("\n%s## "):format(path.own("report/origins.md", values))
-               :match("\n## " .. section .. "\n(.-)\n+## ")
-  if not body then return "" end
-  local out = { html.p((body:gsub("\n    [^\n]*", ""):gsub("\n", " "))) }
-  for sql in body:gmatch "\n    ([^\n]*)" do out[#out + 1] = words("pre", sql) end
-  return tag("div", { class = "origin" }, html.details("Where this comes from", table.concat(out)))
+-- Where the figures of a section come from, words and statements; "" where nothing says so.
+local function origin(section, m)
+  if not template.piece("report/words.origin_" .. section) then return "" end
+  local lines = lists.groups(html.lines("origin_" .. section, m), function(line)
+    return line:find "^    " ~= nil
+  end)
+  local statements = lists.collect(lines[2] or {}, function(line)
+    return words("pre", line:sub(5))
+  end)
+  return tag("div", { class = "origin" }, html.details("Where this comes from",
+    html.p(table.concat(lines[1], " ")) .. table.concat(statements)))
 end
 
 -- { id, title, html } of each part of a page that has something to show of m, with where that
--- comes from. A part: { id, title, function(m) that gives HTML and values for its origin, or nil;
--- origin = its name, if not the id; needs = the field of m without which there is nothing }.
+-- comes from. A part: { id, title, function(m) that gives HTML or nil; origin = the name of its
+-- origin, if not the id; needs = the field of m without which there is nothing }.
 -- all: of the others too, so that a served page has a place for what comes later; m: nil before
 -- there is a run.
 function html.sections(parts, m, all)
   return lists.collect(parts, function(part)
     local id, title, make = table.unpack(part)
-    local content, values
-    if m and (not part.needs or m[part.needs]) then content, values = make(m) end
-    content = content and content .. origin(part.origin or id, values)
+    local content = m and (not part.needs or m[part.needs]) and make(m)
+    content = content and content .. origin(part.origin or id, m)
               or all and html.note "Nothing to show yet."
     return content and { id = id, title = title, html = content }
   end)
@@ -232,8 +233,8 @@ function html.page(o)
   return path.own("report/page.html.in", { POLICY = html.policy(o.live), TITLE = escape(o.title),
     CHARTSTYLE = path.own "report/chart.css", STYLE = path.own "report/page.css",
     SCRIPT = html.script, LEAD = (o.lead or "") .. (live or ""), LINKS = table.concat(links),
-    SECTIONS = table.concat(sections), FOOT = escape(o.foot or "Made by kernelband " .. version
-      .. ". This file needs no network and no JavaScript.") })
+    SECTIONS = table.concat(sections),
+    FOOT = escape(o.foot or html.said("foot", { version = version })) })
 end
 
 return html

@@ -35,8 +35,7 @@ function kernel.summary(m)
     tiles[#tiles + 1] = tag("div", { class = "tile" }, words("div", lines[i], "big")
                             .. words("div", lines[i + 1]) .. words("div", lines[i + 2], "q"))
   end
-  return tag("div", { class = "tiles" }, table.concat(tiles)) .. shapes(m.final),
-    { ROW = m.final_row.id, KIND = m.final_row.kind, KERNEL = m.winner.id }
+  return tag("div", { class = "tiles" }, table.concat(tiles)) .. shapes(m.final)
 end
 
 -- What was checked ---------------------------------------------------------------
@@ -136,16 +135,15 @@ function kernel.roofline(m)
   end)
   local peak = m.roofline.f32_flops_per_s
   if not peak or #levels == 0 or #spots == 0 then return nil end
-  local low, high, least, most = peak / levels[#levels][2], 0, math.huge, peak
-  for _, list in ipairs { shown, table.unpack(spots) } do
-    for _, p in ipairs(list) do
-      low, high = math.min(low, p[1]), math.max(high, p[1])
-      least, most = math.min(least, p[2]), math.max(most, p[2])
-    end
-  end
+  local all = table.move(shown, 1, #shown, 1, {})
+  for _, s in ipairs(spots) do table.move(s, 1, 2, #all + 1, all) end
+  local at, rates = collect(all, 1), collect(all, 2)
   local c = chart.new { title = "Roofline", height = 320,
-    x = { label = "flops a byte moved", log = true, min = low / 4, max = high * 4 },
-    y = { label = "flops a second", log = true, min = least / 2, max = most * 1.8 } }
+    x = { label = "flops a byte moved", log = true,
+          min = math.min(peak / levels[#levels][2], table.unpack(at)) / 4,
+          max = math.max(table.unpack(at)) * 4 },
+    y = { label = "flops a second", log = true, min = math.min(table.unpack(rates)) / 2,
+          max = math.max(peak, table.unpack(rates)) * 1.8 } }
   draw_roofs(c, levels, peak)
   c:points(shown, { series = 8, radius = 2, name = "kernels of the search, first shape" })
   c:line(collect(m.path, function(k) return by_id[k.id] end), { series = 8 })
@@ -212,12 +210,7 @@ end
 
 local SHOWN_BYTES <const>, CONTEXT <const> = 400000, 3
 
-local keywords = lists.places(lists.words [[
-  auto break case char const continue default do double else enum extern float for
-  goto if inline int long register restrict return short signed sizeof static struct switch
-  typedef union unsigned void volatile while bool int8_t int16_t int32_t int64_t uint8_t
-  uint16_t uint32_t uint64_t size_t __global__ __device__ __shared__ __restrict__ __launch_bounds__
-  template typename constexpr using namespace half __half]])
+local keywords = lists.places(lists.words(html.said "keywords"))
 
 -- One line of C, coloured a little; a line that is odd is only escaped.
 local function colour(line)
@@ -267,11 +260,9 @@ end
 
 function kernel.source(m)
   local w, parent = m.winner, m.path[#m.path - 1]
-  local values = { KERNEL = w.id, ROWS = ("%d%s"):format(w.id,
-                   parent and (", %d"):format(parent.id) or "") }
   if #w.source > SHOWN_BYTES or #m.baseline.source > SHOWN_BYTES then
     return html.p(("The source has %s bytes; it is in best.* of the run's folder.")
-                  :format(html.count(#w.source))), values
+                  :format(html.count(#w.source)))
   end
   return html.details(("Kernel #%d, %s"):format(w.id, html.maker(w)),
       code(collect(text.lines(w.source), function(line, i)
@@ -280,8 +271,7 @@ function kernel.source(m)
     .. (parent and compared(("Against its parent #%d"):format(parent.id), parent, w) or "")
     .. (w.id ~= 1 and not (parent and parent.id == 1)
         and compared("Against the baseline", m.baseline, w) or "")
-    .. (w.params and html.details("Parameters of the generator", words("pre", w.params)) or ""),
-    values
+    .. (w.params and html.details("Parameters of the generator", words("pre", w.params)) or "")
 end
 
 return kernel

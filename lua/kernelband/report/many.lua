@@ -13,18 +13,15 @@ local many = {}
 
 -- Groups in the order their first run was given.
 local function groups_of(models)
-  local out, by_key = {}, {}
-  for _, m in ipairs(models) do
-    local key = table.concat({ m.task, m.policy, tostring(m.experiment.identity.params),
-                               m.generator }, "\0")
-    if not by_key[key] then
-      by_key[key] = { task = m.task, policy = m.policy, runs = {}, params = m.params,
-                      generator = m.generator_name, series = #out % 8 + 1 }
-      out[#out + 1] = by_key[key]
-    end
-    table.insert(by_key[key].runs, m)
-  end
-  return out
+  local groups = lists.groups(models, function(m)
+    return table.concat({ m.task, m.policy, tostring(m.experiment.identity.params), m.generator },
+                        "\0")
+  end)
+  return lists.collect(groups, function(runs, i)
+    local m = runs[1]
+    return { task = m.task, policy = m.policy, runs = runs, params = m.params,
+             generator = m.generator_name, series = (i - 1) % 8 + 1 }
+  end)
 end
 
 -- Whether a field differs between these tables.
