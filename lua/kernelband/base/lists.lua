@@ -109,4 +109,11 @@ function lists.with(t, more)
   return out
 end
 
+-- The items of several lists in one.
+function lists.joined(several)
+  local out = {}
+  for _, list in ipairs(several) do table.move(list, 1, #list, #out + 1, out) end
+  return out
+end
+
 return lists

@@ -123,7 +123,7 @@ function html.verdict(name)
 end
 
 -- Which strategy made a kernel.
-function html.maker(k) return k.strategy and "by " .. k.strategy or "the baseline" end
+function html.maker(strategy) return strategy and "by " .. strategy or "the baseline" end
 
 -- Numbers ----------------------------------------------------------------------
 

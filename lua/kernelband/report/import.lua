@@ -117,8 +117,8 @@ end
 
 -- The experiment, as far as the file knows.
 local function experiment_of(file, own, out, rows)
-  local names = lists.words(own.strategies or "")
-  for _, row in ipairs(rows) do names[#names + 1] = row.strategy:gsub("%s", "_") end
+  local names = lists.joined { lists.words(own.strategies or ""),
+    lists.collect(rows, function(row) return (row.strategy:gsub("%s", "_")) end) }
   return { out = out, ext = "c", args = {}, version = require "kernelband.base.version",
     seed = math.tointeger(own.seed) or 0, options = { imported = file }, hashes = {},
     machine = storable(own.machine) and own.machine or {},

@@ -42,14 +42,9 @@ end
 
 -- The reasons why a figure is worth less than it could be, each once.
 local function weakened(m)
-  local out = {}
-  for _, e in ipairs { m.final, m.evaluation, m.baseline_evaluation } do
-    table.move(e.weakened, 1, #e.weakened, #out + 1, out)
-  end
-  if m.options.confirm == false then
-    out[#out + 1] = "the search was told not to confirm its winner"
-  end
-  return lists.distinct(out)
+  local unconfirmed = "the search was told not to confirm its winner"
+  return lists.distinct(lists.joined { m.final.weakened, m.evaluation.weakened,
+    m.baseline_evaluation.weakened, { m.options.confirm == false and unconfirmed or nil } })
 end
 
 local function number(id) return id and ("#%d"):format(id) end
@@ -135,8 +130,7 @@ function kernel.roofline(m)
   end)
   local peak = m.roofline.f32_flops_per_s
   if not peak or #levels == 0 or #spots == 0 then return nil end
-  local all = table.move(shown, 1, #shown, 1, {})
-  for _, s in ipairs(spots) do table.move(s, 1, 2, #all + 1, all) end
+  local all = lists.joined { shown, table.unpack(spots) }
   local at, rates = collect(all, 1), collect(all, 2)
   local c = chart.new { title = "Roofline", height = 320,
     x = { label = "flops a byte moved", log = true,
@@ -194,11 +188,9 @@ function kernel.profile(m)
     rows[#rows + 1] = (x or y) and row("utilisation of " .. features.resource(m.gpu, key),
                                        x and x / 100, y and y / 100, b.h_kind[key]) or nil
   end
-  local bound = collect({ { "baseline", before }, { "winner", after } }, function(pair)
-    local by = pair[2].profile.bottleneck.text
-    return by and html.p(("The %s is bound by %s."):format(pair[1], by))
-  end)
-  return table.concat(bound)
+  local bound = html.lines("bound", { before = before.profile.bottleneck.text,
+                                      after = after.profile.bottleneck.text })
+  return table.concat(collect(bound, function(line) return html.p(line) end))
     .. html.table({ "feature", "baseline", "winner", "", "kind" }, rows)
     .. tag("p", { class = "note" }, html.dot "s2" .. "baseline " .. html.dot "s1" .. "winner")
     .. counters(before.profile.counters, after.profile.counters)
@@ -264,7 +256,7 @@ function kernel.source(m)
     return html.p(("The source has %s bytes; it is in best.* of the run's folder.")
                   :format(html.count(#w.source)))
   end
-  return html.details(("Kernel #%d, %s"):format(w.id, html.maker(w)),
+  return html.details(("Kernel #%d, %s"):format(w.id, html.maker(w.strategy)),
       code(collect(text.lines(w.source), function(line, i)
         return listed(nil, cell(i), colour(line))
       end)), true)

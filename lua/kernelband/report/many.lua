@@ -146,11 +146,7 @@ end
 
 -- Pulls an arm, a bar a group: its runs added up.
 local function arms(all)
-  local names = {}
-  for _, m in ipairs(all.models) do
-    table.move(m.strategies, 1, #m.strategies, #names + 1, names)
-  end
-  names = lists.distinct(names)
+  local names = lists.distinct(lists.joined(lists.collect(all.models, "strategies")))
   local series = lists.collect(names, function(name, j)
     return { key = name, name = html.cut(name, 26), class = "s" .. (j - 1) % 8 + 1 }
   end)

@@ -66,11 +66,8 @@ local function totals(m)
   for name, v in pairs(rows(m, "totals")[1]) do m[name] = v end
   if m.generator:find "^replay " then m.usd = 0 end
   m.pulled, m.arms = m.pulls > 0, {}
-  for _, r in ipairs(rows(m, "arms")) do
-    m.arms[r.strategy] = r
-    table.insert(m.strategies, r.strategy)
-  end
-  m.strategies = lists.distinct(m.strategies)
+  for _, r in ipairs(rows(m, "arms")) do m.arms[r.strategy] = r end
+  m.strategies = lists.distinct(lists.joined { m.strategies, lists.keys(m.arms) })
 end
 
 -- Verdicts, in all and in at most 40 groups of successive pulls.

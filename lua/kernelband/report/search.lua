@@ -93,10 +93,7 @@ local function verdict_bars(m)
 end
 
 function search.verdicts(m)
-  if m.verdicts.ok == m.pulls then
-    return html.p(("All %s pulls gave a kernel that passed every check."):format(
-                  html.count(m.pulls)))
-  end
+  if m.verdicts.ok == m.pulls then return html.p(html.said("all_passed", m)) end
   local rows = lists.collect(chart.verdicts, function(v)
     local n = m.verdicts[v]
     return n and { html.verdict(v), html.count(n), html.percent(n / m.pulls) }
@@ -194,9 +191,7 @@ local function node(k, winner, final)
   local name = ("#%d %s %s%s"):format(k.id, k.strategy and html.cut(k.strategy, 24) or "baseline",
     html.times(final and final.speedup or k.speedup), final and ", confirmed" or "")
   local x, y = k.x + 16 + chart.text_width(name) * (winner and 1.08 or 1), k.y + 4
-  local out = { tag("g", nil, chart.tooltip(("kernel %d, %s%s, %s (%s)"):format(k.id,
-        k.parent and ("from %d "):format(k.parent) or "", html.maker(k), html.times(k.speedup),
-        html.interval(k.speedup_low, k.speedup_high)))
+  local out = { tag("g", nil, chart.tooltip(html.said("kernel", k))
       .. tag("circle", { class = "area v-ok", cx = k.x, cy = k.y, r = 4.5 })
       .. (winner and tag("circle", { class = "line s1", cx = k.x, cy = k.y, r = 7.5 }) or "")
       .. chart.label(k.x + 12, y, name, winner and "h")) }
@@ -266,9 +261,7 @@ function search.clusters(m)
   -- The points of the kernels that fit.
   local function points(how, fits)
     c:points(lists.collect(kernels, function(k, i)
-      return fits(k) and { places[i][1], places[i][2], text = ("kernel %d, %s, %s%s"):format(k.id,
-        html.maker(k), html.times(k.speedup),
-        k.cluster and (", cluster %d"):format(k.cluster) or "") }
+      return fits(k) and { places[i][1], places[i][2], text = html.said("kernel", k) }
     end), how)
   end
   local shown = lists.places(m.clusters)
