@@ -4,9 +4,6 @@ local lines = require("kernelband.report.html").lines
 -- phi, in its order: shares from 0 to 1.
 local features = { cpu = lines "phi_cpu", gpu = lines "phi_gpu" }
 
--- rho, in its order.
-function features.behaviour(gpu) return lines("rho", { gpu = gpu }) end
-
 local resources = { sm = { "arithmetic", "SM" }, dram = { "memory", "DRAM" },
                     l2 = { "L1 loads", "L2" } }
 

@@ -42,6 +42,13 @@ end
 
 function html.said(name, values) return table.concat(html.lines(name, values), " ") end
 
+-- ... whose lines are "name: value", as pairs.
+function html.fields(name, values)
+  return lists.collect(html.lines(name, values), function(line)
+    return { line:match "^(.-): (.*)" }
+  end)
+end
+
 -- At most `most` characters of a text.
 function html.cut(s, most) return text.cut(s, most, "\u{2026}") end
 
@@ -120,6 +127,20 @@ function html.values(rows) return html.table({ "", "" }, rows, { left = 2 }) end
 function html.verdict(name)
   return { html = tag("span", { class = "verdict" },
                       html.dot(name:find "^%l[%l_]*$" and "v-" .. name or "s8") .. escape(name)) }
+end
+
+-- A table of items: their cells are the fields of a text of that name, filled in of each; of a
+-- column "verdict", html.verdict. options as for html.table; wrap: the last column may be long.
+function html.listing(name, items, options)
+  local rows = lists.collect(items, function(item) return html.fields(name, item) end)
+  function options.row(fields)
+    local cells = lists.collect(fields, function(f)
+      return f[1] == "verdict" and html.verdict(f[2]) or { f[2] }
+    end)
+    if options.wrap then cells[#cells].class = "wrap" end
+    return cells
+  end
+  return html.table(lists.collect(rows[1] or {}, 1), rows, options)
 end
 
 -- Which strategy made a kernel.

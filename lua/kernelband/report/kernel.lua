@@ -47,24 +47,15 @@ local function weakened(m)
     m.baseline_evaluation.weakened, { m.options.confirm == false and unconfirmed or nil } })
 end
 
-local function number(id) return id and ("#%d"):format(id) end
-
 local function verified(m)
-  return html.table({ "kernel", "verdict", "verified anew", "speed-up", "95 % interval", "" },
-    m.verified, { left = 3, caption = "kernelband verify, the last first", row = function(v)
-      local e = clean.evaluation(v)
-      return { number(v.kernel), html.verdict(v.verdict),
-        e.confirmed and "confirmed" or "not confirmed", html.times(e.speedup),
-        html.interval(e.speedup_low, e.speedup_high), { e.not_confirmed or "", class = "wrap" } }
-    end })
+  local items = collect(m.verified, function(v) return lists.with(clean.evaluation(v), v) end)
+  return html.listing("verified", items, { left = 3, wrap = true,
+    caption = "kernelband verify, the last first" })
 end
 
 local function twice(m)
-  return html.table({ "evaluation", "kind", "kernel", "why it was measured twice" },
-    m.quarantined, { left = 3, caption = "Too good to be believed at once, the last first",
-      row = function(q)
-        return { ("%d"):format(q.id), q.kind, number(q.kernel), { q.why, class = "wrap" } }
-      end })
+  return html.listing("twice", m.quarantined, { left = 3, wrap = true,
+    caption = "Too good to be believed at once, the last first" })
 end
 
 function kernel.checks(m)

@@ -93,11 +93,10 @@ local function curve(g, key)
     local x = last * i / math.max(1, steps)
     if key == "landed" then x = math.floor(x) end
     local values = lists.collect(g.runs, function(m)
-      local best = 1
-      for _, p in ipairs(m.curve) do
-        if (p[key] or math.huge) <= x then best = p.speedup end
-      end
-      return best
+      local best = lists.best(m.curve, function(p)
+        return (p[key] or math.huge) <= x and p.landed
+      end)
+      return best and best.speedup or 1
     end)
     local several = #values > 1
     line[i + 1] = { x, stats.median(values), several and math.min(table.unpack(values)) or nil,

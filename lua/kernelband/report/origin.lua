@@ -35,31 +35,11 @@ local function commands(m)
   return html.heading "To do it again" .. html.words("pre", table.concat(lines, "\n"))
 end
 
--- What recorded answers cost now, and what they cost when they were recorded.
-local function dollars(c)
-  return html.usd(c.usd)
-         .. (c.recorded > 0 and ("; %s when recorded"):format(html.usd(c.recorded_usd)) or "")
-end
-
-local function calls(m)
-  return html.table({ "provider", "model", "calls", "failed", "tokens in", "of them cached",
-      "tokens out", "dollars", "waited" }, m.calls,
-    { left = 2, caption = "Model calls", row = function(c)
-      return { c.provider, c.model, html.count(c.n), html.count(c.failed),
-        html.count(c.tokens_in), html.count(c.cached), html.count(c.tokens_out), dollars(c),
-        html.duration(c.seconds) }
-    end })
-end
-
 local function events(m)
-  return html.table({ "event", "at", "kind", "" }, m.events,
-      { left = 3, caption = "Events, the last first", row = function(v)
-        return { ("%d"):format(v.id), html.duration(v.at_s), v.kind, { v.text, class = "wrap" } }
-      end })
-    .. html.table({ "at", "" }, m.logged,
-      { caption = "What the policy logged, the last first", row = function(v)
-        return { html.duration(v.at_s), { v.text, class = "wrap" } }
-      end })
+  return html.listing("event", m.events, { left = 3, wrap = true,
+      caption = "Events, the last first" })
+    .. html.listing("logged", m.logged, { wrap = true,
+      caption = "What the policy logged, the last first" })
 end
 
 function origin.section(m)
@@ -67,10 +47,8 @@ function origin.section(m)
   local device = type(host.device) == "table" and host.device or {}
   host.device = nil
   local values = { format = format.version, jail = html.said("jail", m.machine) }
-  local rows = lists.collect(html.lines("provenance", lists.with(m, values)), function(line)
-    return { line:match "^(.-): (.*)" }
-  end)
-  local out = { html.values(rows), calls(m), commands(m) }
+  local calls = html.listing("calls", m.calls, { left = 2, caption = "Model calls" })
+  local out = { html.values(html.fields("provenance", lists.with(m, values))), calls, commands(m) }
   for _, part in ipairs { { "Machine", host }, { "Device and roofs", device },
     { "Options of the search", e.options }, { "Policy parameters", m.params },
     { "Identity (what resume compares)", e.identity }, { "Hashes", e.hashes },

@@ -63,17 +63,11 @@ end
 function search.progress(m)
   local priced = m.usd and m.usd > 0 or nil
   local last = table.move(m.curve, math.max(1, #m.curve - 11), #m.curve, 1, {})
-  local function row(p)
-    return { ("#%d"):format(p.id), p.strategy, ("%d"):format(p.landed), html.duration(p.at_s),
-      html.times(p.speedup), html.interval(p.speedup_low, p.speedup_high),
-      priced and html.usd(p.usd) }
-  end
+  for i, p in ipairs(last) do last[i] = lists.with(p, { priced = priced }) end
   return html.grid(html.figure(search.curve(m, "landed")), html.figure(search.curve(m, "at_s")),
                    priced and html.figure(search.curve(m, "usd")) or "")
     .. (m.stride > 1 and html.note(html.said("dots", m)) or "")
-    .. html.table({ "kernel", "strategy", "pull", "after", "speed-up", "95 % interval",
-        priced and "dollars" }, last,
-        { left = 2, row = row, caption = html.said("improvements", m) })
+    .. html.listing("improvement", last, { left = 2, caption = html.said("improvements", m) })
 end
 
 -- Verdicts -----------------------------------------------------------------------
@@ -142,14 +136,13 @@ local function heat(m)
 end
 
 function search.strategies(m)
-  local function row(name)
-    local arm, target = m.arms[name], m.targets[name]
-    return { name, target and features.resource(m.gpu, target), html.count(arm and arm.n or 0),
-      html.count(arm and arm.ok or 0), arm and html.percent(arm.ok / arm.n),
-      arm and ("%.4f"):format(arm.mean) }
-  end
-  return html.grid(#m.clusters > 0 and heat(m) or "", html.table({ "strategy", "target", "pulls",
-      "kernels", "valid", "mean reward" }, m.strategies, { left = 2, sort = true, row = row }))
+  local arms = lists.collect(m.strategies, function(name)
+    local target = m.targets[name]
+    return lists.with(m.arms[name] or { n = 0, ok = 0 },
+      { strategy = name, target = target and features.resource(m.gpu, target) })
+  end)
+  return html.grid(#m.clusters > 0 and heat(m) or "",
+                   html.listing("arm", arms, { left = 2, sort = true }))
 end
 
 -- The tree -----------------------------------------------------------------------
@@ -241,7 +234,7 @@ end
 
 -- The two features with the largest weights.
 local function axis_text(m, weights, share)
-  local names = features.behaviour(m.gpu)
+  local names = html.lines("rho", m)
   local order = lists.sorted({ 1, 2, 3, 4, 5, 6 }, function(j) return -math.abs(weights[j]) end)
   local words = lists.collect(order, function(j, place)
     return place <= 2 and weights[j] ~= 0 and (weights[j] < 0 and "-" or "+") .. names[j]
