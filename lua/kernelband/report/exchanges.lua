@@ -11,8 +11,6 @@ local MOST_BYTES = 20000                -- of one text
 
 local tag = html.tag
 
-local kinds = { propose = "question", repair = "repair", first = "first points" }
-
 local function unknown(v, fn) return v and fn(v) or "unknown" end
 
 local function outcome(e)
@@ -20,19 +18,6 @@ local function outcome(e)
   if not e.verdict then return e.repaired and "went to repair" or "-" end
   return { html = html.verdict(e.verdict).html .. (e.repaired and ", went to repair" or ""),
            title = e.reason }
-end
-
-local function against(e)
-  local g = e.gain
-  return g and ("%s of #%d%s"):format(html.times(g.ratio), e.parent,
-                                      g.low and " (" .. html.interval(g.low, g.high) .. ")" or "")
-end
-
-local function row(e)
-  return { e.pull and ("%d"):format(e.pull), kinds[e.kind] or e.kind, e.strategy, outcome(e),
-    against(e), unknown(e.total_s, html.duration), unknown(e.tokens_in, html.count),
-    unknown(e.tokens_out, html.count), html.usd(e.usd),
-    { e.change and (e.change:gsub("`", "")), class = "wrap" } }
 end
 
 -- The lines that all questions begin with; to within 64 bytes is near enough.
@@ -69,7 +54,7 @@ local function costs(m, sums)
 end
 
 local function exchange(e, shared)
-  return html.details(("Pull %s, %s: %s%s"):format(e.pull or "?", kinds[e.kind] or "?",
+  return html.details(("Pull %s, %s: %s%s"):format(e.pull or "?", e.asked or "?",
       e.verdict or "?", e.reason and ", " .. html.cut(e.reason, 120) or ""),
     tag("div", { class = "pair" },
       tag("div", nil, html.heading "Question" .. pre(e.question and e.question:sub(#shared + 1)))
@@ -81,8 +66,7 @@ function exchanges.section(m)
   if #list == 0 then return nil end
   local shared = common(list)
   return costs(m, sums)
-    .. html.table({ "pull", "kind", "direction", "verdict", "against its parent", "took",
-        "tokens in", "out", "dollars", "what the child changed" }, list, { left = 4, row = row })
+    .. html.listing("exchange", list, { left = 4, wrap = true, show = { verdict = outcome } })
     .. (sums.n > #list and html.note(("The newest %d of %s calls."):format(#list,
         html.count(sums.n))) or "")
     .. html.details("What every question began with", pre(shared))

@@ -129,18 +129,21 @@ function html.verdict(name)
                       html.dot(name:find "^%l[%l_]*$" and "v-" .. name or "s8") .. escape(name)) }
 end
 
--- A table of items: their cells are the fields of a text of that name, filled in of each; of a
--- column "verdict", html.verdict. options as for html.table; wrap: the last column may be long.
+-- A table of items: its columns are the fields of a text of that name, filled in of each item.
+-- options as for html.table; show: functions that make a cell of an item, by column, as a verdict
+-- is; wrap: the last column may be long.
 function html.listing(name, items, options)
-  local rows = lists.collect(items, function(item) return html.fields(name, item) end)
-  function options.row(fields)
-    local cells = lists.collect(fields, function(f)
-      return f[1] == "verdict" and html.verdict(f[2]) or { f[2] }
+  local head, show = {}, { verdict = function(v) return html.verdict(v.verdict) end }
+  show = lists.with(show, options.show)
+  function options.row(item)
+    local cells = lists.collect(html.fields(name, item), function(f, i)
+      head[i] = f[1]
+      return show[f[1]] and show[f[1]](item) or { f[2] }
     end)
     if options.wrap then cells[#cells].class = "wrap" end
     return cells
   end
-  return html.table(lists.collect(rows[1] or {}, 1), rows, options)
+  return html.table(head, items, options)
 end
 
 -- Which strategy made a kernel.

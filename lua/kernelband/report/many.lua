@@ -54,17 +54,10 @@ end
 -- Sections -----------------------------------------------------------------------
 
 local function runs(models)
-  local function row(m)
-    local f = m.final
-    return { { m.name, title = m.folder }, m.task, m.policy, ("%d"):format(m.seed),
-      html.count(m.pulls), html.percent(m.pulls > 0 and m.ok / m.pulls or nil),
-      { html.times(f.speedup), class = "h" }, html.interval(f.speedup_low, f.speedup_high),
-      m.confirmed and "yes" or "no", html.time(f.time_ns), html.duration(m.elapsed_s),
-      html.usd(m.usd), m.state }
-  end
-  return html.heading "Runs" .. html.table({ "run", "task", "policy", "seed", "pulls", "valid",
-    "speed-up", "95 % interval", "confirmed", "time", "took", "cost", "state" }, models,
-    { left = 3, sort = true, row = row })
+  local show = { run = function(m) return { m.name, title = m.folder } end }
+  show["speed-up"] = function(m) return { html.times(m.final.speedup), class = "h" } end
+  return html.heading "Runs"
+         .. html.listing("run", models, { left = 3, sort = true, show = show })
 end
 
 local function summary(all)

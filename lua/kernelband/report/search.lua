@@ -93,11 +93,10 @@ function search.verdicts(m)
     return n and { html.verdict(v), html.count(n), html.percent(n / m.pulls) }
   end)
   return html.grid(html.figure(verdict_bars(m)), html.table({ "verdict", "pulls", "share" }, rows))
-    .. html.table({ "verdict", "reason", "pulls", "first" }, m.reasons,
-      { caption = "What went wrong most often", row = function(r)
-        return { html.verdict(r.verdict), { html.cut(r.reason or "", 160), class = "wrap",
-                 title = r.reason }, html.count(r.n), ("%d"):format(r.first) }
-      end })
+    .. html.listing("reason", m.reasons, { caption = "What went wrong most often",
+      show = { reason = function(r)
+        return { html.cut(r.reason or "", 160), class = "wrap", title = r.reason }
+      end } })
 end
 
 -- Strategies and clusters --------------------------------------------------------
