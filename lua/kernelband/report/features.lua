@@ -2,7 +2,7 @@
 local lines = require("kernelband.report.html").lines
 
 -- phi, in its order: shares from 0 to 1.
-local features = { cpu = lines "phi_cpu", gpu = lines "phi_gpu" }
+local features = { cpu = lines "words.phi_cpu", gpu = lines "words.phi_gpu" }
 
 local resources = { sm = { "arithmetic", "SM" }, dram = { "memory", "DRAM" },
                     l2 = { "L1 loads", "L2" } }

@@ -33,18 +33,19 @@ function html.escape(s)
 end
 local escape = html.escape
 
--- The lines of a text of report/words.in, filled in, and all of them as one.
-function html.lines(name, values)
+-- The lines of a piece of report/*.in, filled in: html.lines("words.tiles", m).
+function html.lines(piece, values)
   local out, seen = {}, lists.with({ html = html }, values)
-  template.fill("report/words." .. name, seen, function(line) out[#out + 1] = line end)
+  template.fill("report/" .. piece, seen, function(line) out[#out + 1] = line end)
   return out
 end
 
-function html.said(name, values) return table.concat(html.lines(name, values), " ") end
+-- A text of words.in in one line.
+function html.said(name, values) return table.concat(html.lines("words." .. name, values), " ") end
 
--- ... whose lines are "name: value", as pairs.
+-- { head, cell } of each column of a table of tables.in.
 function html.fields(name, values)
-  return lists.collect(html.lines(name, values), function(line)
+  return lists.collect(html.lines("tables." .. name, values), function(line)
     return { line:match "^(.-): (.*)" }
   end)
 end
@@ -129,9 +130,8 @@ function html.verdict(name)
                       html.dot(name:find "^%l[%l_]*$" and "v-" .. name or "s8") .. escape(name)) }
 end
 
--- A table of items: its columns are the fields of a text of that name, filled in of each item.
--- options as for html.table; show: functions that make a cell of an item, by column, as a verdict
--- is; wrap: the last column may be long.
+-- A table of items, as tables.in has it by that name. options as for html.table, and show:
+-- functions that make a cell of an item, by its head; wrap: the last column may be long.
 function html.listing(name, items, options)
   local head, show = {}, { verdict = function(v) return html.verdict(v.verdict) end }
   show = lists.with(show, options.show)
@@ -216,10 +216,10 @@ function html.policy(live) return html.said("policy", { live = live }) end
 -- What is in a section's element.
 function html.inside(s) return words("h2", s.title) .. s.html end
 
--- Where the figures of a section come from, words and statements; "" where nothing says so.
+-- Where the figures of a section come from (origins.in); "" where nothing says so.
 local function origin(section, m)
-  if not template.piece("report/words.origin_" .. section) then return "" end
-  local lines = lists.groups(html.lines("origin_" .. section, m), function(line)
+  if not template.piece("report/origins." .. section) then return "" end
+  local lines = lists.groups(html.lines("origins." .. section, m), function(line)
     return line:find "^    " ~= nil
   end)
   local statements = lists.collect(lines[2] or {}, function(line)

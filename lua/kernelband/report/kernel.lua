@@ -28,9 +28,9 @@ local function shapes(f)
 end
 
 function kernel.summary(m)
-  local values = { spent = html.lines("spent", m), steps = m.options.budget.steps,
+  local values = { spent = html.lines("words.spent", m), steps = m.options.budget.steps,
                    interval = html.interval(m.final.speedup_low, m.final.speedup_high) }
-  local lines, tiles = html.lines("tiles", lists.with(m, values)), {}
+  local lines, tiles = html.lines("words.tiles", lists.with(m, values)), {}
   for i = 1, #lines, 3 do
     tiles[#tiles + 1] = tag("div", { class = "tile" }, words("div", lines[i], "big")
                             .. words("div", lines[i + 1]) .. words("div", lines[i + 2], "q"))
@@ -179,8 +179,8 @@ function kernel.profile(m)
     rows[#rows + 1] = (x or y) and row("utilisation of " .. features.resource(m.gpu, key),
                                        x and x / 100, y and y / 100, b.h_kind[key]) or nil
   end
-  local bound = html.lines("bound", { before = before.profile.bottleneck.text,
-                                      after = after.profile.bottleneck.text })
+  local bound = html.lines("words.bound", { before = before.profile.bottleneck.text,
+                                            after = after.profile.bottleneck.text })
   return table.concat(collect(bound, function(line) return html.p(line) end))
     .. html.table({ "feature", "baseline", "winner", "", "kind" }, rows)
     .. tag("p", { class = "note" }, html.dot "s2" .. "baseline " .. html.dot "s1" .. "winner")

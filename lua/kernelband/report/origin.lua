@@ -30,7 +30,7 @@ local function commands(m)
   if e.script then
     script = table.concat(lists.collect({ e.script, table.unpack(e.args) }, text.quote), " ")
   end
-  local lines = html.lines("commands", { script = script, folder = text.quote(m.folder),
+  local lines = html.lines("words.commands", { script = script, folder = text.quote(m.folder),
     directory = e.directory and text.quote(e.directory), state = m.state })
   return html.heading "To do it again" .. html.words("pre", table.concat(lines, "\n"))
 end

@@ -105,25 +105,20 @@ end
 -- do not choose it.
 local function scaled(m) return html.finite(m.params.masked) end
 
-local function heat_cell(m, name, cluster, most)
+local function heat_cell(m, name, cluster)
   local masked, cell = model.masked(m, name, cluster), m.cells[name] and m.cells[name][cluster]
-  return { hatched = masked >= 0.5, value = cell and cell.mean / most,
-    title = ("%s in cluster %d: %s%s"):format(name, cluster, cell
-      and ("%d pulls, %d gave a kernel, mean reward %.4f"):format(cell.n, cell.ok, cell.mean)
-      or "no pull", masked > 0 and (", %s for %.0f %% of its kernels"):format(
-        scaled(m) and "scaled down" or "masked", 100 * masked) or ""),
+  return { hatched = masked >= 0.5, value = cell and cell.mean / math.max(1e-9, cell.most),
+    title = html.said("cell", lists.with(cell or {}, { name = name, cluster = cluster,
+                                                       masked = masked, scaled = scaled(m) })),
     lines = { cell and ("%.3f"):format(cell.mean) or "",
               text.plural(cell and cell.n or 0, "pull") } }
 end
 
 local function heat(m)
-  local most, hatched = 1e-9, false
-  for _, row in pairs(m.cells) do
-    for _, cell in pairs(row) do most = math.max(most, math.abs(cell.mean)) end
-  end
+  local hatched = false
   local cells = lists.collect(m.strategies, function(name)
     return lists.collect(m.clusters, function(cluster)
-      local cell = heat_cell(m, name, cluster, most)
+      local cell = heat_cell(m, name, cluster)
       hatched = hatched or cell.hatched
       return cell
     end)
@@ -233,7 +228,7 @@ end
 
 -- The two features with the largest weights.
 local function axis_text(m, weights, share)
-  local names = html.lines("rho", m)
+  local names = html.lines("words.rho", m)
   local order = lists.sorted({ 1, 2, 3, 4, 5, 6 }, function(j) return -math.abs(weights[j]) end)
   local words = lists.collect(order, function(j, place)
     return place <= 2 and weights[j] ~= 0 and (weights[j] < 0 and "-" or "+") .. names[j]
