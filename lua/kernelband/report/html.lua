@@ -245,20 +245,19 @@ function html.sections(parts, m, all)
 end
 
 -- o: title, lead (HTML below it), sections = { { id =, title =, html = } .. }, live =
--- { text =, has = JSON } for a served page, foot = text in place of the usual.
+-- { text =, has = JSON } for a served page.
 function html.page(o)
-  local links, sections = {}, {}
+  local links, parts = {}, {}
   for i, s in ipairs(o.sections) do
     links[i] = tag("a", { href = "#" .. s.id }, escape(s.title))
-    sections[i] = tag("section", { id = s.id }, html.inside(s)) .. "\n"
+    parts[i] = tag("section", { id = s.id }, html.inside(s)) .. "\n"
   end
-  local live = o.live and tag("p", { class = "live", id = "live", role = "status",
-                                     ["data-has"] = o.live.has }, escape(o.live.text))
-  return path.own("report/page.html.in", { POLICY = html.policy(o.live), TITLE = escape(o.title),
-    CHARTSTYLE = path.own "report/chart.css", STYLE = path.own "report/page.css",
-    SCRIPT = html.script, LEAD = (o.lead or "") .. (live or ""), LINKS = table.concat(links),
-    SECTIONS = table.concat(sections),
-    FOOT = escape(o.foot or html.said("foot", { version = version })) })
+  local live, style = o.live, path.own "report/chart.css" .. path.own "report/page.css"
+  local status = live and tag("p", { class = "live", id = "live", role = "status",
+                                     ["data-has"] = live.has }, escape(live.text))
+  return table.concat(html.lines("page.html", lists.with(o, { links = links, parts = parts,
+    style = style, status = status,
+    foot = html.said("foot", { live = live, version = version }) })), "\n") .. "\n"
 end
 
 return html

@@ -28,9 +28,8 @@ local function shapes(f)
 end
 
 function kernel.summary(m)
-  local values = { spent = html.lines("words.spent", m), steps = m.options.budget.steps,
-                   interval = html.interval(m.final.speedup_low, m.final.speedup_high) }
-  local lines, tiles = html.lines("words.tiles", lists.with(m, values)), {}
+  local values = lists.with(m, { spent = html.lines("words.spent", m) })
+  local lines, tiles = html.lines("words.tiles", values), {}
   for i = 1, #lines, 3 do
     tiles[#tiles + 1] = tag("div", { class = "tile" }, words("div", lines[i], "big")
                             .. words("div", lines[i + 1]) .. words("div", lines[i + 2], "q"))

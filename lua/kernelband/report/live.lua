@@ -6,7 +6,6 @@ local html    = require "kernelband.report.html"
 local json    = require "kernelband.base.json"
 local model   = require "kernelband.report.model"
 local report  = require "kernelband.report"
-local version = require "kernelband.base.version"
 
 local live = {}
 
@@ -25,7 +24,6 @@ local function publish(server, state)
     end
   end
   state.shown = has
-  view.foot = ("Served by kernelband %s; read only."):format(version)
   view.live = { text = state.text, has = json.encode(has) }
   assert(server:publish("", html_type, html.page(view),
                         html.policy(true) .. "; frame-ancestors 'none'"))

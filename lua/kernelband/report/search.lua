@@ -115,14 +115,10 @@ local function heat_cell(m, name, cluster)
 end
 
 local function heat(m)
-  local hatched = false
   local cells = lists.collect(m.strategies, function(name)
-    return lists.collect(m.clusters, function(cluster)
-      local cell = heat_cell(m, name, cluster)
-      hatched = hatched or cell.hatched
-      return cell
-    end)
+    return lists.collect(m.clusters, function(cluster) return heat_cell(m, name, cluster) end)
   end)
+  local hatched = lists.find(lists.joined(cells), function(cell) return cell.hatched end)
   return html.figure(chart.heat { title = "Pulls and mean reward by strategy and cluster",
       rows = m.strategies, cells = cells, cell_width = 74,
       columns = lists.collect(m.clusters, function(c) return ("cluster %d"):format(c) end) },
