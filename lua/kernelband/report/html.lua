@@ -5,14 +5,16 @@
 --   html.tag("path", { d = d })                          ... without content
 --   html.words("p", text, "q")                           ... of a text, with a class
 --   html.table(head, rows, options)
+--   html.said("lead", m)                                 a text of words.in, not escaped yet
+--   html.listing("event", m.events, options)             a table of tables.in
 --
 -- Attributes stand in the order of their names; numbers have one digit after the point, and
 -- text_anchor is text-anchor.
-local lists   = require "kernelband.base.lists"
-local path = require "kernelband.base.path"
+local lists    = require "kernelband.base.lists"
+local path     = require "kernelband.base.path"
 local template = require "kernelband.base.template"
-local text = require "kernelband.base.text"
-local version = require "kernelband.base.version"
+local text     = require "kernelband.base.text"
+local version  = require "kernelband.base.version"
 
 local html = {}
 

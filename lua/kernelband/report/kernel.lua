@@ -46,24 +46,18 @@ local function weakened(m)
     m.baseline_evaluation.weakened, { m.options.confirm == false and unconfirmed or nil } })
 end
 
-local function verified(m)
-  local items = collect(m.verified, function(v) return lists.with(clean.evaluation(v), v) end)
-  return html.listing("verified", items, { left = 3, wrap = true,
-    caption = "kernelband verify, the last first" })
-end
-
-local function twice(m)
-  return html.listing("twice", m.quarantined, { left = 3, wrap = true,
-    caption = "Too good to be believed at once, the last first" })
-end
-
 function kernel.checks(m)
   local made, less, tried = m.final.checks, weakened(m), m.baseline_evaluation.mutants
+  local verified = collect(m.verified, function(v) return lists.with(clean.evaluation(v), v) end)
   return (#made > 0 and html.heading "What its winner went through" .. html.list(made)
       or html.note "Which checks were made was not recorded.")
     .. (#less > 0 and html.heading "What makes this worth less" .. html.list(less)
       or #made > 0 and html.p "No check was left out or weakened." or "")
-    .. (tried.caught and html.p(html.said("mutants", tried)) or "") .. twice(m) .. verified(m)
+    .. (tried.caught and html.p(html.said("mutants", tried)) or "")
+    .. html.listing("twice", m.quarantined, { left = 3, wrap = true,
+      caption = "Too good to be believed at once, the last first" })
+    .. html.listing("verified", verified, { left = 3, wrap = true,
+      caption = "kernelband verify, the last first" })
 end
 
 -- Roofline -----------------------------------------------------------------------

@@ -35,27 +35,24 @@ local function commands(m)
   return html.heading "To do it again" .. html.words("pre", table.concat(lines, "\n"))
 end
 
-local function events(m)
-  return html.listing("event", m.events, { left = 3, wrap = true,
-      caption = "Events, the last first" })
-    .. html.listing("logged", m.logged, { wrap = true,
-      caption = "What the policy logged, the last first" })
-end
-
 function origin.section(m)
   local e, host = m.experiment, lists.with(m.experiment.machine)
   local device = type(host.device) == "table" and host.device or {}
   host.device = nil
   local values = { format = format.version, jail = html.said("jail", m.machine) }
-  local calls = html.listing("calls", m.calls, { left = 2, caption = "Model calls" })
-  local out = { html.values(html.fields("provenance", lists.with(m, values))), calls, commands(m) }
+  local out = { html.values(html.fields("provenance", lists.with(m, values))),
+    html.listing("calls", m.calls, { left = 2, caption = "Model calls" }), commands(m) }
   for _, part in ipairs { { "Machine", host }, { "Device and roofs", device },
     { "Options of the search", e.options }, { "Policy parameters", m.params },
     { "Identity (what resume compares)", e.identity }, { "Hashes", e.hashes },
     { "Clocks", e.clocks } } do
     out[#out + 1] = html.details(part[1], html.values(values_of(part[2], "", {})))
   end
-  return table.concat(out) .. events(m)
+  return table.concat(out)
+    .. html.listing("event", m.events, { left = 3, wrap = true,
+      caption = "Events, the last first" })
+    .. html.listing("logged", m.logged, { wrap = true,
+      caption = "What the policy logged, the last first" })
 end
 
 return origin
