@@ -54,8 +54,7 @@ local function costs(m, sums)
 end
 
 local function exchange(e, shared)
-  return html.details(("Pull %s, %s: %s%s"):format(e.pull or "?", e.asked or "?",
-      e.verdict or "?", e.reason and ", " .. html.cut(e.reason, 120) or ""),
+  return html.details(html.said("exchange", e),
     tag("div", { class = "pair" },
       tag("div", nil, html.heading "Question" .. pre(e.question and e.question:sub(#shared + 1)))
       .. tag("div", nil, html.heading "Answer" .. pre(e.answer or e.error))))
@@ -67,8 +66,7 @@ function exchanges.section(m)
   local shared = common(list)
   return costs(m, sums)
     .. html.listing("exchange", list, { left = 4, wrap = true, show = { verdict = outcome } })
-    .. (sums.n > #list and html.note(("The newest %d of %s calls."):format(#list,
-        html.count(sums.n))) or "")
+    .. (sums.n > #list and html.note(html.said("newest", m.exchanges)) or "")
     .. html.details("What every question began with", pre(shared))
     .. table.concat(lists.collect(list, function(e) return exchange(e, shared) end))
 end

@@ -237,8 +237,7 @@ end
 function kernel.source(m)
   local w, parent = m.winner, m.path[#m.path - 1]
   if #w.source > SHOWN_BYTES or #m.baseline.source > SHOWN_BYTES then
-    return html.p(("The source has %s bytes; it is in best.* of the run's folder.")
-                  :format(html.count(#w.source)))
+    return html.p(html.said("too_long", w))
   end
   return html.details(("Kernel #%d, %s"):format(w.id, html.maker(w.strategy)),
       code(collect(text.lines(w.source), function(line, i)

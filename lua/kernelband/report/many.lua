@@ -179,8 +179,7 @@ function many.view(models)
   name_groups(groups)
   return {
     title = ("%d runs: %s"):format(#models, html.cut(table.concat(tasks, ", "), 60)),
-    lead = html.p(#groups == 1 and "Runs that differ by seed alone."
-      or ("%d groups of runs that differ by seed alone."):format(#groups), "q"),
+    lead = html.p(html.said("seeds", { groups = groups }), "q"),
     sections = html.sections({
       { "summary", "Speed-ups", summary, origin = "runs" },
       { "progress", "Best so far", curves, origin = "curves" },

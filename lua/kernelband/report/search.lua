@@ -45,9 +45,7 @@ function search.curve(m, key)
   local floor = c.y.log and low / 1.12 or math.max(0, low - 0.06 * (high - low))
   for _, v in ipairs(key == "landed" and chart.verdicts or {}) do
     local dots = lists.collect(m.dots, function(d)
-      return d.verdict == v and { d.landed, d.speedup or floor,
-        text = ("pull %d, %s: %s"):format(d.n, d.strategy,
-          d.speedup and ("kernel %d, %s"):format(d.id, html.times(d.speedup)) or v) }
+      return d.verdict == v and { d.landed, d.speedup or floor, text = html.said("pull", d) }
     end)
     c:points(dots, { class = "v-" .. v, radius = 2, name = v == "ok" and "verified kernel" or v })
   end
@@ -179,8 +177,7 @@ local function node(k, winner, final)
       .. (winner and tag("circle", { class = "line s1", cx = k.x, cy = k.y, r = 7.5 }) or "")
       .. chart.label(k.x + 12, y, name, winner and "h")) }
   for _, f in ipairs(k.fell) do
-    out[#out + 1] = tag("g", nil, chart.tooltip(("%d pulls: %s%s"):format(f.n,
-        f.verdict, f.reason and ", " .. f.reason or ""))
+    out[#out + 1] = tag("g", nil, chart.tooltip(html.said("fell", f))
       .. chart.swatch("v-" .. f.verdict, x, y, tostring(f.n)))
     x = x + 22 + chart.text_width(tostring(f.n))
   end
