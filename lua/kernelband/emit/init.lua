@@ -141,18 +141,24 @@ end
 --   rows          a loop over i from i0 to stop, i being a name: body(rows) so many at a time,
 --                 then body(1)
 --   blocks        begins the loop over the columns 0 .. n in blocks
+--   put           put(to, from): a vector of 1, 4, 8 or 16 floats. Vectors go by address, so that a
+--                 machine without such registers has no calling convention to warn about
+--   lanes         adds the first sum of p's parts, all its lanes, to the sum `to`
 local arguments = {
   bits = { "vector" }, least = {}, scratch = {}, pack_rows = { "name", "rows" },
   pack_columns = { "name", "columns" }, stream_end = {}, rows = { "rows", "i", "stop", "body" },
-  blocks = { "size", "backward" },
+  blocks = { "size", "backward" }, put = { "vector" }, lanes = { "p", "to", "part" },
 }
 
+-- Arguments by their names.
+function emit.named(names, ...)
+  local values, given = {}, { ... }
+  for i, name in ipairs(names) do values[name] = given[i] end
+  return values
+end
+
 for piece, names in pairs(arguments) do
-  emit[piece] = function(w, ...)
-    local values, given = {}, { ... }
-    for i, name in ipairs(names) do values[name] = given[i] end
-    w.fill("c." .. piece, values)
-  end
+  emit[piece] = function(w, ...) w.fill("c." .. piece, emit.named(names, ...)) end
 end
 
 -- opts.includes: names of headers; opts.stream: stores past the cache are used. The helpers
@@ -174,19 +180,6 @@ function emit.small(floats) return floats ~= nil and floats <= 1 << 16 end
 function emit.buffer(w, name, floats, known)
   if not emit.small(known) then return w.line("float *%s = scratch(%s);", name, floats) end
   w.line("float %s[%d] __attribute__((aligned(64)));", name, known)
-end
-
-local intrinsics = {
-  [1] = {},
-  [4] = { machine = "__SSE2__", call = "_mm_stream_ps", type = "__m128" },
-  [8] = { machine = "__AVX__", call = "_mm256_stream_ps", type = "__m256" },
-  [16] = { machine = "__AVX512F__", call = "_mm512_stream_ps", type = "__m512" },
-}
-
--- put(to, from): a vector of 1, 4, 8 or 16 floats. Vectors go by address, so that
--- a machine without such registers has no calling convention to warn about.
-function emit.put(w, vector)
-  w.fill("c.put", lists.with(intrinsics[vector], { vector = vector }))
 end
 
 -- "base", "base + 3", or "base + 2 * stride + 3"; a stride may be a number.
@@ -225,13 +218,6 @@ function emit.fold(w, count, part)
     count = count // 2
     for i = 0, count - 1 do w.line("%s%d += %s%d;", part, i, part, i + count) end
   end
-end
-
--- Adds the first of them, all its lanes, to the sum `to`.
-function emit.lanes(w, p, to, part)
-  if p.vector == 1 then return w.line("%s += %s0;", to, part) end
-  w.line("for (int q = 0; q < %d; q++)", p.vector)
-  w.line("    %s += %s0[q];", to, part)
 end
 
 -- "x + 3 * x_row + j" as x[3 * x_row + j]

@@ -16,6 +16,7 @@
 local cuda  = require "kernelband.emit.cuda"
 local emit  = require "kernelband.emit"
 local lists = require "kernelband.base.lists"
+local fill  = require("kernelband.base.template").fill
 
 local rows = {}
 
@@ -118,16 +119,6 @@ local function needs_of(passes)
   return out
 end
 
-local function plan_of(spec, p, apart)
-  local threads = threads_of(p)
-  local grid = ("cdiv(rows, %d)"):format(p.tile_rows)
-  if split(p) then grid = ("%s*cdiv(cols, %d)"):format(grid, p.tile_cols) end
-  local plan = ("// kb: launch %s grid=(%s) block=(%s, %d) args=(%s)\n"):format(
-    spec.name, grid, threads, p.tile_rows, spec.args)
-  return not apart and plan or ("// kb: scratch partial f32[rows*1024]\n%s// kb: launch %s_rest "
-    .. "grid=(rows) block=(32) args=(partial, y, %s)\n"):format(plan, spec.name, threads)
-end
-
 -- spec: name, params and args of the kernel (x first, y the output), modes,
 -- parameters, longest: the mode of rows too long to hold, helpers: a function
 -- that writes device functions, put: a store that is not y's.
@@ -164,7 +155,9 @@ function rows.emit(spec, point)
     call = spec.args .. (spec.reduces and ", rooms" or ""),
     bounds = p.resident > 0 and ("%d, %d"):format(most, p.resident // most) or most }))
   if apart then w.fill("rows.rest", spec) end
-  return plan_of(spec, p, apart) .. w.text()
+  local plan = fill("emit/rows.plan", lists.with(p, { spec = spec, threads = threads_of(p),
+    split = split(p), apart = apart }))
+  return plan .. "\n" .. w.text()
 end
 
 -- What a schedule_cuda.lua returns.

@@ -1,9 +1,11 @@
 -- emit/tile.lua - what the schedules of CUDA tasks that work on tiles in shared
 -- memory write their source with: plan lines, text with holes, the order of
 -- blocks, asynchronous copies and matrix instructions. Its text is in tile.in.
-local code    = require "kernelband.emit"
-local collect = require("kernelband.base.lists").collect
-local text_of = require("kernelband.base.template").piece
+local code     = require "kernelband.emit"
+local collect  = require("kernelband.base.lists").collect
+local template = require "kernelband.base.template"
+
+local fill, text_of = template.fill, template.piece
 
 local tile = {}
 
@@ -14,8 +16,31 @@ function tile.fill(text, values)
   end))
 end
 
--- A piece of tile.in, filled in.
-local function piece(name, values) return tile.fill(text_of("emit/tile." .. name), values) end
+-- What a piece of tile.in is filled with, as the arguments of the function that returns it:
+--   loop         over the tiles: fetch(step), then the code `multiply`. With stages the next tiles
+--                are on their way meanwhile: commit and wait are the calls of asynchronous copies,
+--                or nothing
+--   zero         the kernel that zeroes an array of rows x columns
+--   block_order  tile_of(block, across, down, &i, &j): which tile a block computes. "rows" walks
+--                the tiles of a row one after the other, "columns" those of a column; with a group
+--                the walk keeps to that many rows (or columns), so that the blocks at work at one
+--                time share more of what they read
+--   async        copy_async(to, from, bytes): from device to shared memory, `size` bytes of which
+--                `bytes` are read and the rest become 0
+--   place        at(row, column): where an element of a tile in shared memory lies, its rows
+--                `width` elements of 16 bits. Swizzled, the groups of 8 elements trade places from
+--                row to row, so that a column of them meets every bank
+local arguments = {
+  loop = { "stages", "multiply", "commit", "wait" }, async = { "size" },
+  zero = { "element", "out", "rows", "columns", "zero" }, block_order = { "order", "group" },
+  place = { "name", "width", "pad", "swizzle" },
+}
+
+for piece, names in pairs(arguments) do
+  tile[piece] = function(...)
+    return fill("emit/tile." .. piece, code.named(names, ...)) .. "\n"
+  end
+end
 
 -- plan: lines without their "// kb: "; pieces: texts with holes. Of both, false ones are
 -- left out.
@@ -36,27 +61,14 @@ function tile.unrolled(p) return p.unroll > 1 and "#pragma unroll " .. p.unroll 
 -- column where a row takes no more than all threads.
 function tile.walk(values, columns)
   local by_column = values.threads >= columns // values.vector
-  values.walk = piece(by_column and "walk_column" or "walk_any", values):sub(1, -2)
-  values.address = by_column and "" or piece("address", values)
+  values.walk = fill(by_column and "emit/tile.walk_column" or "emit/tile.walk_any", values)
+  values.address = by_column and "" or fill("emit/tile.address", values) .. "\n"
   values.advance = by_column and "        at += (size_t)STRIDE * n;\n" or ""
-end
-
--- The loop over the tiles: fetch(step), then the code `multiply`. With stages the next tiles
--- are on their way meanwhile: commit and wait are the calls of asynchronous copies, or nothing.
-function tile.loop(stages, multiply, commit, wait)
-  return piece(stages > 1 and "loop_stages" or "loop_one",
-               { multiply = multiply, commit = commit, wait = wait })
 end
 
 -- commit and wait, set in as in the loop; nothing unless copies are asynchronous.
 function tile.turns(async)
   return async and "        commit();\n" or "", async and "        wait<STAGES - 2>();\n" or ""
-end
-
--- The kernel that zeroes an array of rows x columns.
-function tile.zero(element, out, rows, columns, zero)
-  return piece("zero", { element = element, out = out, rows = rows, columns = columns,
-                         zero = zero })
 end
 
 -- How the kernels of products begin, without tiles and with them.
@@ -82,44 +94,17 @@ function tile.constants(list)
   return "\nenum {\n" .. code.wrapped("   ", "   ", words) .. "\n};\n"
 end
 
--- tile_of(block, across, down, &i, &j): which tile a block computes. "rows"
--- walks the tiles of a row one after the other, "columns" those of a column;
--- with a group the walk keeps to that many rows (or columns), so that the
--- blocks at work at one time share more of what they read.
-function tile.block_order(order, group)
-  local rows = order == "rows"
-  local fast, slow = rows and "across" or "down", rows and "down" or "across"
-  return piece(group > 1 and "order_grouped" or "order_plain",
-    { fast = fast, slow = slow, f = rows and "j" or "i", s = rows and "i" or "j", group = group })
-end
-
--- copy_async(to, from, bytes): from device to shared memory, `size` bytes of
--- which `bytes` are read and the rest become 0.
-function tile.async(size)
-  return piece("async", { size = size, mode = size == 16 and "cg" or "ca" })
-end
-
 -- The type bf16, `vector` of which are a vec of `bytes`.
 tile.bf16, tile.bf16_vector = text_of "emit/tile.bf16", text_of "emit/tile.bf16_vector"
 
 -- A vec from *at, or zeros unless inside, to element `to` of a tile in shared memory.
 function tile.bf16_copy(async, to, bytes)
-  return piece(async and "bf16_async" or "bf16_copy", { to = to, bytes = bytes }):sub(1, -2)
+  return fill("emit/tile.bf16_copy", { async = async, to = to, bytes = bytes })
 end
 
 tile.shared_address = text_of "emit/tile.shared_address"
 
 -- Four 8 x 8 matrices of 16-bit elements a warp, and d += a b on 16 x 8 x 16.
 tile.matrix = text_of "emit/tile.matrix"
-
--- at(row, column): where an element of a tile in shared memory lies, its rows
--- `width` elements of 16 bits. Swizzled, the groups of 8 elements trade places
--- from row to row, so that a column of them meets every bank.
-function tile.place(name, width, pad, swizzle)
-  local chunks = width // 8
-  local mask = chunks >= 8 and "row & 7" or chunks == 4 and "row >> 1 & 3" or "row >> 2 & 1"
-  return piece(swizzle == 0 and "place_plain" or "place_swizzled",
-               { name = name, row = width + pad, mask = mask })
-end
 
 return tile
