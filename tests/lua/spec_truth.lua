@@ -159,9 +159,9 @@ t.test("whoever runs as fast has as many calls in a sample", function()
   local calibrated = evaluate.open(axpy, device)
   local room = calibrated.timed[1]
   -- As if the baseline had been calibrated while others had the processor.
-  local n, ns, out, r = room.baseline_n, room.baseline_ns, nil, nil
+  local n, ns, out, r = room.base.n, room.base.ns, nil, nil
   for _ = 1, 3 do                       -- others may have the processor all through one
-    room.baseline_n, room.baseline_ns = math.max(1, n // 6), 4 * ns
+    room.base.n, room.base.ns = math.max(1, n // 6), 4 * ns
     out = calibrated:evaluate(assert(core.system.read_file "tests/lib/tasks/axpy/baseline.c"))
     t.equal(out.verdict, "ok", out.reason)
     r = out.shapes[1]
@@ -220,7 +220,7 @@ t.test("samples have as many calls on either side, whoever was disturbed", funct
   -- Calls in a sample of a candidate and of the baseline, which takes 50 us and had 7 of them;
   -- its session believes that it takes believed_ns.
   local function calls_of(call_ns, disturbed, believed_ns, baseline_disturbed)
-    room.baseline_n, room.baseline_ns = 7, believed_ns
+    room.base.n, room.base.ns = 7, believed_ns
     s.device = beside(device, { load = function(_, ...)
       room.baseline = told(baseline, 50000, baseline_disturbed)     -- from its start again
       return told(assert(device:load(...)), call_ns, disturbed)

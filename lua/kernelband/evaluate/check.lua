@@ -149,7 +149,7 @@ function check.run(s, room, program)
   -- The baseline is trusted: when it is late, the machine is. Denormal numbers may take a
   -- processor a hundred times as long as those that the limit is made from.
   local patient = program == room.baseline or s.judging_baseline or not s.steady[room.kinds[1]]
-  local limit_ns = patient and 10 * room.limit_ns or room.limit_ns
+  local limit_ns = room.base.limit_ns * (patient and 10 or 1)
   verdict.need(room.label, program:launch(1, limit_ns)) -- as when it is timed: it cannot tell
   refuse_damage(s, room)
 end
@@ -254,7 +254,7 @@ local function one_draw(s, room, program, draw, twice)
   if room.role == "held_out" then
     precision(s, room, totals)
   elseif room.role == "timed" and s.judging_baseline then
-    room.base_share = check.share(s, room, totals)
+    room.base.base_share = check.share(s, room, totals)
   end
 end
 
@@ -276,9 +276,9 @@ function check.timed_outputs(s, room, slots)
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
     check.expect(s, room, slot)
     local totals = check.compare(s, room, slot, kind)
-    if room.base_share and kind == s.timed_kinds[1] then
+    if room.base.base_share and kind == s.timed_kinds[1] then
       verdict.ran(s, "RMS error of timed outputs")
-      check.refuse_coarse(room, totals, room.base_share)
+      check.refuse_coarse(room, totals, room.base.base_share)
     end
   end
   verdict.ran(s, "outputs of timed calls")

@@ -39,6 +39,7 @@
 --        threads of 1024, possible occupancy
 local lists = require "kernelband.base.lists"
 local cpu   = require "kernelband.evaluate.evidence"
+local fill  = require("kernelband.base.template").fill
 
 local evidence = {}
 
@@ -130,20 +131,17 @@ end
 
 -- The table a person reads ------------------------------------------------------
 
+-- Without a counter for it the share of the SM follows from work().
 local function roofs(m, sm, memory)
-  local list = {}
-  local function roof(name, pct, ideally)
-    local known = either(share(pct), ideally)
-    list[#list + 1] = known[1] and { name = name, share = known[1], kind = known[2] }
-  end
-  roof("DRAM", m.dram_pct, memory)
-  roof("L2", m.l2_throughput_pct or m.l2_pct)
-  roof("L1", m.l1_throughput_pct)
-  roof("SM", m.sm_throughput_pct)
-  roof("SM issue", m.issue_pct)
-  roof("tensor pipe", m.tensor_pct)
-  if not (m.issue_pct or m.sm_throughput_pct) then roof("SM", nil, sm) end
-  return list
+  local counted = m.issue_pct or m.sm_throughput_pct
+  local rows = { { "DRAM", m.dram_pct, memory }, { "L2", m.l2_throughput_pct or m.l2_pct },
+                 { "L1", m.l1_throughput_pct }, { "SM", m.sm_throughput_pct },
+                 { "SM issue", m.issue_pct }, { "tensor pipe", m.tensor_pct },
+                 { "SM", nil, not counted and sm } }
+  return lists.collect(rows, function(row)
+    local known = either(share(row[2]), row[3])
+    return known[1] and { name = row[1], share = known[1], kind = known[2] }
+  end)
 end
 
 -- What warps wait for.
@@ -168,29 +166,16 @@ local function stalls(m)
 end
 
 -- The busiest roof; when none is busy, what keeps the kernel waiting.
-local function bottleneck(profile)
-  local top = lists.best(profile.roofs, function(r) return r.share end)
+local function bottleneck(p)
+  local top, worst = lists.best(p.roofs, function(r) return r.share end), p.stalls and p.stalls[1]
   if not top then return nil end
-  local out = { roof = top.name, share = top.share, kind = top.kind }
-  if 100 * top.share >= busy_pct then
-    out.bound = (top.name:find "SM" or top.name:find "tensor") and "compute" or "memory"
-    out.text = ("%s: %s works at %.0f %% of its peak"):format(out.bound, top.name, 100 * top.share)
-    return out
-  end
-  local texts = { ("latency: the busiest unit, %s, is at %.0f %% of its peak"):format(
-                  top.name, 100 * top.share) }
-  local worst, o = profile.stalls and profile.stalls[1], profile.occupancy
-  if worst then
-    local wait = lists.find(waits, function(w) return w[1] == worst.reason end)
-    texts[2] = ("warps wait %s (%.0f %% of stalls)"):format(wait[2], 100 * worst.share)
-  end
-  if o.waves and o.waves < 1 then
-    texts[#texts + 1] = ("%d blocks fill %.0f %% of the GPU"):format(o.blocks, 100 * o.waves)
-  elseif o.possible and o.possible < 0.5 and o.limiter then
-    texts[#texts + 1] = ("occupancy is held to %.0f %% by %s"):format(100 * o.possible, o.limiter)
-  end
-  out.bound, out.text = "latency", table.concat(texts, "; ")
-  return out
+  local computes = top.name:find "SM" or top.name:find "tensor"
+  local bound = 100 * top.share < busy_pct and "latency" or computes and "compute" or "memory"
+  local text = fill("evaluate/sentences.bottleneck", { top = top, bound = bound, worst = worst,
+    wait = worst and lists.find(waits, function(w) return w[1] == worst.reason end)[2],
+    occupancy = p.occupancy })
+  return { roof = top.name, share = top.share, kind = top.kind, bound = bound,
+           text = text:gsub("\n", "; ") }
 end
 
 local function make_profile(facts, work, sm, memory)

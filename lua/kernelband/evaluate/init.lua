@@ -156,26 +156,25 @@ local function judge_baseline(s)
   return out
 end
 
--- What other workers of this run are told about a room, by the names that it has there.
-local told = { n = "baseline_n", ns = "baseline_ns", limit_ns = "limit_ns",
-               base_share = "base_share" }
-
 -- What another worker of this run has found out about the same rooms.
 local function take_over(s, known)
-  for i, room in ipairs(s.rooms) do
-    for name, own in pairs(told) do room[own] = known.rooms[i][name] end
-  end
+  for i, room in ipairs(s.rooms) do room.base = known.rooms[i] end
   s.timed_kinds, s.noise = known.timed_kinds, known.noise
   s.steady = lists.places(s.timed_kinds)
-  return known
 end
 
-local function remember(s, baseline)
-  baseline.rooms = lists.collect(s.rooms, function(room)
-    local out = {}
-    for name, own in pairs(told) do out[name] = room[own] end
-    return out
-  end)
+-- The baseline's evaluation, and in it what other workers take over.
+local function find_out(s)
+  assert(s.device:claim(true))
+  inputs.choose_timed(s, function(room) check.expect(s, room, 1) end)
+  timing.baseline(s)
+  s.device:claim(false)
+  local baseline = judge_baseline(s)
+  assert(s.device:claim(true))
+  baseline.mutants = mutants.refuse(s)
+  s.noise = timing.noise(s)
+  s.device:claim(false)
+  baseline.rooms = lists.collect(s.rooms, "base")
   baseline.timed_kinds, baseline.noise = s.timed_kinds, s.noise
   return baseline
 end
@@ -222,20 +221,8 @@ function evaluate.open(t, device, known)
     for _, shape in ipairs(t.shapes[role]) do s.rooms[#s.rooms + 1] = rooms.new(s, shape, role) end
   end
   s.timed = lists.collect(s.rooms, function(room) return room.role == "timed" and room end)
-  if known then
-    s.baseline = take_over(s, known)
-  else
-    assert(device:claim(true))
-    inputs.choose_timed(s, function(room) check.expect(s, room, 1) end)
-    timing.baseline(s)
-    device:claim(false)
-    local baseline = judge_baseline(s)
-    assert(device:claim(true))
-    baseline.mutants = mutants.refuse(s)
-    s.noise = timing.noise(s)
-    device:claim(false)
-    s.baseline = remember(s, baseline)
-  end
+  if known then take_over(s, known) end
+  s.baseline = known or find_out(s)
   return s
 end
 

@@ -17,8 +17,9 @@ inputs.distributions = task.distributions
 -- One slot's inputs, in-out arrays among them, all from one seed, so that an evaluation can be
 -- repeated from what it tells.
 local function fill_slot(room, buffers, distribution, seed, slot)
-  for _, input in ipairs(room.inputs) do
-    buffers:fill(input.arg, distribution, seed + input.arg * 0x9e3779b97f4a7c15, input.below, slot)
+  for _, i in ipairs(room.inputs) do
+    local below = room.arguments[i].below
+    buffers:fill(i, distribution, seed + i * 0x9e3779b97f4a7c15, below, slot)
   end
 end
 

@@ -55,10 +55,10 @@ local function make(s, room, m)
     return false
   end
   must_run(s, room)
-  local _, given = find(s.task.args, task.is_given)     -- the first whose contents a kernel gets
   local of, rows, cols = task.dims(s.task.args[m.arg], room.shape), 1, 1
   if #of > 1 then rows, cols = of[#of - 1], of[#of] end
-  return room.buffers:mutate(m.arg, m.kind, given or m.arg, rows, cols, verdict.secret_seed()) > 0
+  return room.buffers:mutate(m.arg, m.kind, room.inputs[1] or m.arg, rows, cols,
+                             verdict.secret_seed()) > 0
 end
 
 local function try_made(s, room, distribution, open)

@@ -33,7 +33,7 @@ function rig.coin() return secret_seed() % 2 == 0 end
 local function stir(room, n, renewed)
   local slots, seed = math.min(n, room.slots), secret_seed()
   local may = math.max(turned_bytes,
-                       renewed and 0 or (room.baseline_ns or 0) * n * turned_per_ns)
+                       renewed and 0 or (room.base.ns or 0) * n * turned_per_ns)
   local turned = room.input_bytes * slots <= may
   for slot = 1, slots do
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
@@ -52,7 +52,7 @@ function rig.per_call(program, room, n, renewed)
   end
   stir(room, n, renewed)
   buffers:poison(secret_seed())
-  local ns, why, code = program:launch(n, room.limit_ns * n + 2 * 10 ^ 8 // 1)
+  local ns, why, code = program:launch(n, room.base.limit_ns * n + 2 * 10 ^ 8 // 1)
   if not ns then return nil, why, code end
   return ns / n
 end

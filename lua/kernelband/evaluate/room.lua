@@ -133,14 +133,13 @@ function rooms.new(s, shape, role)
     bound = task.bound(t, shape), bound_of_atomics = task.bound(t, shape, true), slots = slots,
     -- No call finds an output that an earlier one of its sample has filled: it
     -- could see that it is right and leave it.
-    most = fresh and 1024 or slots, limit_ns = rooms.patience_s * 10 ^ 9 // 1,
+    most = fresh and 1024 or slots,
+    -- What other workers of this run are told: ns, the baseline's time of a call; n, its calls in a
+    -- sample; base_share, see check.share; limit_ns, what a call may take.
+    base = { limit_ns = rooms.patience_s * 10 ^ 9 // 1 },
     outputs = collect(t.args, function(a, i) return task.is_made(a) and i end),
-    absolute = collect(t.args, function(a, i)
-      return task.is_given(a) and task.is_absolute(t, a.name) and i
-    end),
-    inputs = collect(t.args, function(a, i)
-      return task.is_given(a) and { arg = i, below = arguments[i].below }
-    end),
+    inputs = collect(t.args, function(a, i) return task.is_given(a) and i end),
+    absolute = collect(t.args, function(a, i) return task.is_absolute(t, a) and i end),
     buffers = need_buffers(s, arguments, slots), expected = need_buffers(s, wide, 1),
   }
   room.input_bytes = array_bytes(arguments, true)

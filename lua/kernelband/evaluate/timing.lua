@@ -111,7 +111,7 @@ end
 -- What is told of a timed shape: a call takes time_ns.
 local function row(room, time_ns)
   return { shape = room.shape, label = room.label, role = "timed", time_ns = time_ns,
-           baseline_ns = room.baseline_ns, speedup = room.baseline_ns / time_ns }
+           baseline_ns = room.base.ns, speedup = room.base.ns / time_ns }
 end
 
 -- How two sides are measured at a shape: a rule of paired.measure without pairs, with what it would
@@ -182,7 +182,7 @@ end
 local function baseline_sides(s)
   return lists.collect(s.timed, function(room)
     return { room = room, kernel = s.baseline_kernel, program = room.baseline,
-             n = room.baseline_n, ns = room.baseline_ns, recent = room.recent }
+             n = room.base.n, ns = room.base.ns, recent = room.recent }
   end)
 end
 
@@ -265,7 +265,7 @@ end
 -- The baseline against itself: 1, by definition.
 local function baseline_as_is(s, out)
   out.shapes = lists.collect(s.timed, function(room)
-    return lists.with(row(room, room.baseline_ns), { speedup_low = 1, speedup_high = 1 })
+    return lists.with(row(room, room.base.ns), { speedup_low = 1, speedup_high = 1 })
   end)
   sum_up(s, out)
   out.speedup_low, out.speedup_high, out.sure_low = 1, 1, 1
@@ -404,8 +404,8 @@ function timing.baseline(s)
     inputs.fill_timed(s, room)
     local n, ns = calibrate(s, room.baseline, room)
     if not n then schema.raise("%s: the baseline, %s: %s", s.task.file, room.label, ns) end
-    room.baseline_n, room.baseline_ns = n, ns
-    room.limit_ns = math.floor(math.max(20 * room.baseline_ns, pace[s.language].late_ns))
+    room.base = { n = n, ns = ns,
+                  limit_ns = math.floor(math.max(20 * ns, pace[s.language].late_ns)) }
   end
 end
 

@@ -1,8 +1,9 @@
 -- evaluate/weakened.lua - whatever makes an "ok" worth less than it could be is said in
 -- every evaluation, in sentences: what a task allows, what this machine lacks.
-local core   = require "kernelband.core"
-local inputs = require "kernelband.evaluate.inputs"
-local task   = require "kernelband.task"
+local core     = require "kernelband.core"
+local task     = require "kernelband.task"
+local template = require "kernelband.base.template"
+local text     = require "kernelband.base.text"
 
 local weakened = {}
 
@@ -19,30 +20,14 @@ end
 function weakened.by_atomics(t)
   local most = flushed(t, true)
   if t.exact or most == flushed(t) then return nil end
-  return ("the kernel has atomic additions, which flush denormal numbers to 0: an error of %.0f "
-          .. "of the smallest normal numbers is allowed besides rounding"):format(most)
+  return template.fill("evaluate/sentences.atomics", { most = most })
 end
 
 -- A list of sentences about a task on a machine (device:describe()).
 function weakened.of(t, machine)
-  local out, most, host = {}, flushed(t), core.system.host()
-  local function say(when, text, ...)
-    if when then out[#out + 1] = text:format(...) end
-  end
-  say(t.tolerance, "the task allows an absolute error of %g besides rounding", t.tolerance)
-  say(t.accumulate, "the task allows sums in %s", t.accumulate)
-  say(most > 1, "the task allows an error of %.0f of the smallest normal numbers besides rounding",
-      most)
-  say(t.distributions and #t.distributions < #inputs.distributions,
-      "inputs are %s and nothing else", table.concat(t.distributions or {}, ", "))
-  say(#t.shapes.held_out == 0, "the task has no held-out shapes")
-  if machine.language ~= "c" then return out end
-  local abi = host.landlock_abi
-  say(abi < 6, "Landlock here (ABI %d) does not cover %s: the filter of system calls does alone",
-      abi, abi < 3 and "truncation of files, TCP and signals to others"
-      or abi < 4 and "TCP and signals to others" or "signals to others")
-  say(host.cores < 2, "there is one processor: what judges disturbs what is timed")
-  return out
+  return text.lines(template.fill("evaluate/sentences.weakened", {
+    task = t, most = flushed(t), machine = machine, host = core.system.host(),
+    some = t.distributions and #t.distributions < #task.distributions }))
 end
 
 return weakened

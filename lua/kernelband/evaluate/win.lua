@@ -6,6 +6,8 @@
 -- anyone believes it.
 local core     = require "kernelband.core"
 local evidence = require "kernelband.evaluate.evidence"
+local fill     = require("kernelband.base.template").fill
+local lines    = require("kernelband.base.text").lines
 
 local win = { confidence = 0.99 }
 
@@ -97,17 +99,7 @@ end
 
 -- What a reader should know about the figures: sentences, or nil.
 function win.findings(out)
-  local found = {}
-  for _, r in ipairs(out.shapes) do
-    if r.bandwidth_share and r.bandwidth_share > 1 then
-      found[#found + 1] = ("%s: %.0f %% of the measured memory bandwidth: a cache serves part of "
-        .. "what work() counts"):format(r.label, 100 * r.bandwidth_share)
-    end
-    if r.compute_share and r.compute_share > 1 then
-      found[#found + 1] = ("%s: %.0f %% of the measured peak of arithmetic: work() counts more "
-        .. "flops than are done, or in another type"):format(r.label, 100 * r.compute_share)
-    end
-  end
+  local found = lines(fill("evaluate/sentences.findings", out))
   return #found > 0 and found or nil
 end
 
