@@ -240,10 +240,6 @@ end
 -- low bits.
 --
 -- exp_one(&x) and, for vectors, exp_all(&x): what p.exp says, "poly" or libm.
-function emit.exp(w, p)
-  if p.exp ~= "poly" then return w.fill("c.exp_libm", p) end
-  w.fill("c.exp_poly", { name = "exp_one", type = "float", scalar = true })
-  if p.vector > 1 then w.fill("c.exp_poly", { name = "exp_all", type = "vec", scalar = false }) end
-end
+function emit.exp(w, p) w.fill(p.exp == "poly" and "c.exp_poly" or "c.exp_libm", p) end
 
 return emit

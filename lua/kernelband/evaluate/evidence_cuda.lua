@@ -100,21 +100,17 @@ local function up(x, unit) return (x + unit - 1) // unit * unit end
 function evidence.limits(facts)
   local device, warp = facts.device, facts.device.warp or 32
   local warps = up(product(facts.launch.block), warp) // warp
-  local list = {}
-  local function limit(name, blocks)
-    if blocks then list[#list + 1] = { name = name, blocks = math.floor(blocks) } end
-  end
-  local registers = facts.entry.registers
-  if registers and registers > 0 and device.sm_registers then
-    limit("registers", 4 * (device.sm_registers // 4 // up(registers * warp, 256)) // warps)
-  end
-  local shared = shared_of(facts)
-  if shared > 0 and device.sm_shared_bytes then
-    limit("shared memory", device.sm_shared_bytes // (up(shared, 128) + 1024))
-  end
-  limit("threads", device.sm_threads and device.sm_threads // (warps * warp))
-  limit("blocks", device.sm_blocks)
-  return list, warps * warp
+  local registers, shared = facts.entry.registers or 0, shared_of(facts)
+  local rows = {
+    { "registers", registers > 0 and device.sm_registers
+                   and 4 * (device.sm_registers // 4 // up(registers * warp, 256)) // warps },
+    { "shared memory", shared > 0 and device.sm_shared_bytes
+                       and device.sm_shared_bytes // (up(shared, 128) + 1024) },
+    { "threads", device.sm_threads and device.sm_threads // (warps * warp) },
+    { "blocks", device.sm_blocks } }
+  return lists.collect(rows, function(row)
+    return row[2] and { name = row[1], blocks = math.floor(row[2]) }
+  end), warps * warp
 end
 
 local function occupancy(facts)

@@ -206,8 +206,9 @@ function evaluate.open(t, device, known)
   local language, cuda = machine.language, machine.language == "cuda"
   t = task.for_language(t, language)
   machine.roofline, machine.cpu = roofline(device, machine), core.system.host().cpu
-  local s = setmetatable({ task = t, device = device, rooms = {}, machine = machine,
-    language = language, roofline = machine.roofline, weakened = weakened.of(t, machine),
+  local s = setmetatable({ task = t, device = device, rooms = {}, ran = {}, drawn = {},
+    machine = machine, language = language, roofline = machine.roofline,
+    weakened = weakened.of(t, machine),
     evidence = cuda and require "kernelband.evaluate.evidence_cuda" or evidence,
     planner = cuda and require "kernelband.task.plan" }, session)
   s.reference, s.reference_wide = rooms.build_reference(s)

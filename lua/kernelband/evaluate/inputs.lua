@@ -25,7 +25,6 @@ end
 
 -- What has been drawn is told in the evaluation, afterwards.
 local function note(s, room, distribution, seed)
-  if not s.drawn then return end
   s.drawn[#s.drawn + 1] = { shape = room.label, role = room.role, distribution = distribution,
                             seed = ("%014x"):format(seed) }
 end

@@ -95,14 +95,14 @@ end
 
 -- Arguments and shapes ------------------------------------------------------------------
 
--- { "x", "f32", "in", { "rows", 4 } } or { "rows", "i32" }.
-local function read_arg(a, i, where)
+-- { "x", "f32", "in", { "rows", 4 } } or { "rows", "i32" }. at: where the names before it stand.
+local function read_arg(a, i, at, where)
   local name, dtype, mode, dims = a[1], a[2], a[3], a[4]
-  local function check(fine, ...)
-    if not fine then schema.raise("%s: args[%d]: %s", where, i, string.format(...)) end
-  end
+  local function check(ok, say, ...) schema.must(ok, "%s: args[%d]: " .. say, where, i, ...) end
   check(type(name) == "string" and name:match "^[%a_][%w_]*$",
         "the first item must be the parameter's name, got %s", schema.show(name))
+  check(not at[name], "the name '%s' is that of args[%s] already", name, at[name])
+  at[name] = i
   check(contains(dtypes, dtype), "'%s' has element type %s%s", name, schema.show(dtype),
         schema.hint(dtype, dtypes))
   if mode == nil then return { name = name, dtype = dtype, mode = "scalar", value = a.value } end
@@ -118,12 +118,8 @@ local function read_arg(a, i, where)
 end
 
 local function read_args(list, where)
-  local args, at = lists.collect(list, function(a, i) return read_arg(a, i, where) end), {}
-  for i, a in ipairs(args) do
-    schema.must(not at[a.name], "%s: args[%d]: the name '%s' is that of args[%d] already", where, i,
-      a.name, at[a.name])
-    at[a.name] = i
-  end
+  local at = {}
+  local args = lists.collect(list, function(a, i) return read_arg(a, i, at, where) end)
   return lists.find(args, task.is_made) and args
     or schema.raise("%s: args: expected an argument that is 'out' or 'inout', got none", where)
 end
@@ -211,9 +207,7 @@ local function existing(t, what, name)
 end
 
 local function check_parameter(p, i, known, file)
-  local function check(fine, ...)
-    if not fine then schema.raise("%s: parameters[%d]%s", file, i, string.format(...)) end
-  end
+  local function check(ok, say, ...) schema.must(ok, "%s: parameters[%d]" .. say, file, i, ...) end
   check(type(p[1]) == "string" and type(p[2]) == "table" and #p[2] > 0,
         " must be { \"name\", { value, .. } }")
   check(not known[p[1]], ": the name '%s' is that of parameters[%s] already", p[1], known[p[1]])

@@ -59,20 +59,18 @@ end
 
 -- Times and utilisations of a point x.
 local function physics(truth, x)
-  local t, busy, sum, list = {}, {}, 0, truth.list
-  for j = 1, #resources do
-    local r = resources[j]
+  local t, busy, sum = {}, {}, 0
+  for _, r in ipairs(resources) do
     t[r], busy[r] = truth.base[r], truth.base[r] * (1 - truth.idle[r])
   end
-  for i = 1, #list do
-    local s = list[i]
+  for i, s in ipairs(truth.list) do
     local cut = 1 - s.gain * x[i] * (s.needs == i and 1 or 0.5 + 0.5 * x[s.needs])
     t[s.target] = t[s.target] * cut
     if s.less then busy[s.target] = busy[s.target] * cut end
   end
-  for j = 1, #resources do sum = sum + t[resources[j]] ^ 4 end
+  for _, r in ipairs(resources) do sum = sum + t[r] ^ 4 end
   local total = sum ^ 0.25
-  for j = 1, #resources do busy[resources[j]] = math.min(1, busy[resources[j]] / total) end
+  for _, r in ipairs(resources) do busy[r] = math.min(1, busy[r] / total) end
   return total, busy
 end
 

@@ -15,13 +15,10 @@ local server = {}
 
 -- nil: the device was lost before the candidate began.
 local function answer(session, request)
-  if request.op == "evaluate" then
-    local ok, out = pcall(session.evaluate, session, request.source, request.options)
-    if not ok and session.device:lost() then return nil end
-    if not ok then return { failed = tostring(out) } end
-    return { ticket = request.ticket, evaluation = out }
-  end
-  return { refused = "unknown request" }
+  if request.op ~= "evaluate" then return { refused = "unknown request" } end
+  local ok, out = pcall(session.evaluate, session, request.source, request.options)
+  if ok then return { ticket = request.ticket, evaluation = out } end
+  return not session.device:lost() and { failed = tostring(out) } or nil
 end
 
 -- Serves until its stdin ends. Returns an exit code.
