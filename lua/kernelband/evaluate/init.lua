@@ -34,7 +34,6 @@ local schema   = require "kernelband.base.schema"
 local task     = require "kernelband.task"
 local timing   = require "kernelband.evaluate.timing"
 local verdict  = require "kernelband.evaluate.verdict"
-local weakened = require "kernelband.evaluate.weakened"
 
 local evaluate = {}
 
@@ -94,7 +93,7 @@ local function judge(s, source, options, out)
   if not kernel then refuse_source(s, out, log, code) end
   local object <close> = kernel.object
   s.atomics = rooms.has_atomics(s, source)
-  if s.atomics then table.insert(s.warnings, weakened.by_atomics(s.task)) end
+  if s.atomics then table.insert(s.warnings, verdict.by_atomics(s.task)) end
   local mix = s.language == "c" and admitted(s, object) or nil
   verdict.ran(s, "admission of the object")
   phase(out, "check", check_all, s, kernel, source)
@@ -208,7 +207,7 @@ function evaluate.open(t, device, known)
   machine.roofline, machine.cpu = roofline(device, machine), core.system.host().cpu
   local s = setmetatable({ task = t, device = device, rooms = {}, ran = {}, drawn = {},
     machine = machine, language = language, roofline = machine.roofline,
-    weakened = weakened.of(t, machine),
+    weakened = verdict.weakened(t, machine),
     evidence = cuda and require "kernelband.evaluate.evidence_cuda" or evidence,
     planner = cuda and require "kernelband.task.plan" }, session)
   s.reference, s.reference_wide = rooms.build_reference(s)

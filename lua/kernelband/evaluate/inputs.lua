@@ -7,8 +7,6 @@ local verdict = require "kernelband.evaluate.verdict"
 
 local inputs = {}
 
-local find = lists.find
-
 local pool_count = 1 << 15      -- elements: a process sees few of them again
 local slow_answer = 2e7         -- flops or bytes: some 10 ms for a plain reference
 
@@ -91,14 +89,14 @@ function inputs.choose_timed(s, expect)
     if name ~= legal[1] and math.max(work.flops, work.bytes) >= slow_answer then return true end
     inputs.fill(s, room, name)
     expect(room)
-    return not find(room.outputs, function(arg)
+    return not lists.find(room.outputs, function(arg)
       return (room.expected:denormals(arg, s.task.args[arg].dtype) or 0) > 0
     end)
   end
 
   local kinds = lists.collect(legal, function(name)
     local unsteady = name == "denormal" or not s.machine.fresh_outputs
-                     and find(s.rooms, function(room) return not steady_in(room, name) end)
+                     and lists.find(s.rooms, function(room) return not steady_in(room, name) end)
     return not unsteady and name
   end)
   s.steady = lists.places(kinds)

@@ -21,8 +21,6 @@ local verdict = require "kernelband.evaluate.verdict"
 
 local mutants = {}
 
-local find = lists.find
-
 local kinds = { "zeros", "mean", "copy", "stale", "half", "one", "tail", "swap" }
 
 local most_elements = 1 << 16           -- larger shapes are tried when smaller ones failed
@@ -33,8 +31,8 @@ local coarse = { f16 = { f32 = true, f64 = true },
 -- The small shapes, or those with a large output.
 local function rooms_for(s, small)
   local some = lists.collect(s.rooms, function(room)
-    local large = find(room.outputs, function(i) return room.arguments[i].count > most_elements end)
-    return (large == nil) == small and room
+    local function is_large(i) return room.arguments[i].count > most_elements end
+    return (lists.find(room.outputs, is_large) == nil) == small and room
   end)
   return lists.sorted(some, function(room) return turn[room.role] end)
 end
@@ -105,7 +103,7 @@ function mutants.refuse(s)
   for _, small in ipairs { true, false } do
     for _, distribution in ipairs(s.task.distributions or inputs.distributions) do
       for _, room in ipairs(rooms_for(s, small)) do
-        if not find(open, function(m) return not m.caught end) then break end
+        if not lists.find(open, function(m) return not m.caught end) then break end
         in_room(s, room, distribution, open)
       end
     end

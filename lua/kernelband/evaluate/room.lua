@@ -74,18 +74,14 @@ function rooms.load(s, kernel, room, buffers)
   return s.device:load(kernel.object, buffers or room.buffers, launches)
 end
 
--- Of the arrays of one slot; given: of those whose contents a kernel gets alone.
-local function array_bytes(arguments, given)
-  local bytes = 0
+-- Of the arrays of one slot, and of those among them whose contents a kernel gets.
+local function array_bytes(arguments)
+  local all, given = 0, 0
   for _, a in ipairs(arguments) do
-    local counts = not given or task.is_given(a)
-    bytes = bytes + (counts and a.count or 0) * task.bytes_of[a.dtype]
+    local bytes = (a.count or 0) * task.bytes_of[a.dtype]
+    all, given = all + bytes, given + (task.is_given(a) and bytes or 0)
   end
-  return bytes
-end
-
-local function slots_for(arguments)
-  return math.max(1, math.min(1024, slots_bytes // array_bytes(arguments)))
+  return all, given
 end
 
 -- What a task cannot be judged without.
@@ -127,8 +123,10 @@ function rooms.new(s, shape, role)
   local t, fresh, collect = s.task, s.machine.fresh_outputs, lists.collect
   local arguments = task.arguments(t, shape)
   local wide = task.arguments(t, shape, s.reference_wide)
-  local slots = role == "timed" and not fresh and slots_for(arguments) or 1
-  local room = {
+  local bytes, input_bytes = array_bytes(arguments)
+  local several = role == "timed" and not fresh
+  local slots = several and math.max(1, math.min(1024, slots_bytes // bytes)) or 1
+  local room = { input_bytes = input_bytes,
     shape = shape, role = role, label = task.show_shape(t, shape), arguments = arguments,
     bound = task.bound(t, shape), bound_of_atomics = task.bound(t, shape, true), slots = slots,
     -- No call finds an output that an earlier one of its sample has filled: it
@@ -142,7 +140,6 @@ function rooms.new(s, shape, role)
     absolute = collect(t.args, function(a, i) return task.is_absolute(t, a) and i end),
     buffers = need_buffers(s, arguments, slots), expected = need_buffers(s, wide, 1),
   }
-  room.input_bytes = array_bytes(arguments, true)
   local function program(kernel, buffers, name)
     return need(s, name .. " cannot be loaded", rooms.load(s, kernel, room, buffers))
   end

@@ -1,5 +1,8 @@
 -- evaluate/verdict.lua - what the judges of a candidate say, and the seeds it may not know.
-local core = require "kernelband.core"
+local core     = require "kernelband.core"
+local task     = require "kernelband.task"
+local template = require "kernelband.base.template"
+local text     = require "kernelband.base.text"
 
 local verdict = {}
 
@@ -51,6 +54,30 @@ end
 
 -- Notes in a session that a check has been made: an evaluation lists them, each once.
 function verdict.ran(s, name) s.ran[#s.ran + 1] = name end
+
+-- How many of the smallest normal numbers an element may be off, at the worst shape.
+local function flushed(t, atomics)
+  local most = 1
+  task.each_shape(t.shapes, function(shape)
+    most = math.max(most, task.bound(t, shape, atomics).underflow)
+  end)
+  return most
+end
+
+-- Whatever makes an "ok" worth less than it could be is said in every evaluation: what a task
+-- allows, what this machine (device:describe()) lacks. A list of sentences.
+function verdict.weakened(t, machine)
+  return text.lines(template.fill("evaluate/sentences.weakened", {
+    task = t, most = flushed(t), machine = machine, host = core.system.host(),
+    some = t.distributions and #t.distributions < #task.distributions }))
+end
+
+-- The same of a kernel that adds by atomics, where its bound is wider for that; else nil.
+function verdict.by_atomics(t)
+  local most = flushed(t, true)
+  if t.exact or most == flushed(t) then return nil end
+  return template.fill("evaluate/sentences.atomics", { most = most })
+end
 
 -- 56 bits from the kernel's generator.
 function verdict.secret_seed()

@@ -20,8 +20,7 @@
 --       scratch = { { name=, dtype=, count= }, .. } }
 -- A scalar of the task that is no integer, such as an epsilon, goes by
 -- kind="arg", as it is; an integer goes by kind="int".
-local collect = require("kernelband.base.lists").collect
-local keys = require("kernelband.base.lists").keys
+local lists = require "kernelband.base.lists"
 local bytes_of = require "kernelband.task".bytes_of
 local text = require "kernelband.base.text"
 
@@ -275,7 +274,7 @@ local function known_names(task)
       as_is[a.name] = { kind = "arg", index = i }
     end
   end
-  return { ints = ints, as_is = as_is, listed = table.concat(keys(ints), ", ") }
+  return { ints = ints, as_is = as_is, listed = table.concat(lists.keys(ints), ", ") }
 end
 
 local function parse(source, task)
@@ -323,7 +322,7 @@ local function resolve_launch(l, env)
         limits.threads)
   local shared = value_of(l.shared or 0, env, l.what .. ": shared", 0, limits.shared_bytes)
   return { kernel = l.kernel, line = l.line, grid = grid, block = block, shared = shared,
-    args = collect(l.args, function(a, i)
+    args = lists.collect(l.args, function(a, i)
       if a.kind ~= "int" then return a end
       local what = ("%s: argument %d"):format(l.what, i)
       return { kind = "int", value = value_of(a.value, env, what, 1 - too_big, too_big - 1) }
@@ -332,7 +331,7 @@ end
 
 local function resolve(p, task, shape, machine)
   local env, total = environment(task, shape, machine), 0
-  local scratch = collect(p.scratch, function(s)
+  local scratch = lists.collect(p.scratch, function(s)
     local bytes = bytes_of[s.dtype]
     local count = value_of(s.count, env, s.what .. ": elements", 1, limits.scratch_bytes // bytes)
     total = total + count * bytes
@@ -341,7 +340,7 @@ local function resolve(p, task, shape, machine)
     return { name = s.name, dtype = s.dtype, count = count }
   end)
   return { scratch = scratch,
-           launches = collect(p.launches, function(l) return resolve_launch(l, env) end) }
+           launches = lists.collect(p.launches, function(l) return resolve_launch(l, env) end) }
 end
 
 function plan.parse(source, task) return guarded(parse, source, task) end
