@@ -48,8 +48,7 @@ local machine = device:describe()
 
 -- How many of n timings of a source are called wins.
 local function wins(s, text, n)
-  local t = s.task
-  local kernel = assert(rooms.build(s, text, t.name, task.arguments(t, t.shapes.smoke[1])))
+  local kernel = assert(rooms.build(s, text))
   local won, sum, start = 0, 0, core.system.now_ns()
   for _ = 1, n do
     local out = { verdict = "ok", shapes = {}, seconds = {} }

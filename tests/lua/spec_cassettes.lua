@@ -73,8 +73,7 @@ local function wrong(task, source)
               timed_kinds = { "normal" }, steady = { normal = true }, ran = {}, drawn = {},
               warnings = {}, judging_baseline = true }
   s.reference, s.reference_wide = rooms.build_reference(s)
-  s.baseline_kernel = assert(rooms.build(s, source, task.name,
-                                         tasks.arguments(task, task.shapes.smoke[1])))
+  s.baseline_kernel = assert(rooms.build(s, source))
   for _, role in ipairs { "smoke", "held_out" } do
     for _, shape in ipairs(task.shapes[role]) do
       local room = rooms.new(s, shape, role)

@@ -85,7 +85,7 @@ t.test("an evaluation says what was checked, and on which inputs", function()
     t.equal(#d.seed, 14)
     kinds[d.distribution] = true
   end
-  for _, name in ipairs(inputs.distributions) do t.equal(kinds[name], true, name) end
+  for _, name in ipairs(task.distributions) do t.equal(kinds[name], true, name) end
   t.equal(kinds.mixture, true)
   local r = out.shapes[1]
   t.equal(#r.samples.candidate, r.blocks)

@@ -29,27 +29,23 @@ local rows = {}
 -- search that has them to try finds less in the same number of pulls.
 function rows.parameters(modes, options)
   options = options or {}
-  local out = {
+  local splits = options.splits
+  local function when(option, parameter) return option and parameter or false end
+  return lists.collect({
     { "tile_rows", { 1, 2 } },                  -- rows of a block
-    { "items", { 0, 8, 32 } },                  -- floats of a row a thread; 0: see settle
+    when(splits, { "tile_cols", { 0, 512, 1024, 2048 } }),  -- columns of a block; 0: whole rows
+    { "items", splits and { 0, 4, 8, 32 } or { 0, 8, 32 } },    -- floats a thread; 0: see settle
     { "vector", { 1, 4 } },                     -- floats of a load
     { "fuse_passes", modes },
     { "unroll", { 1, 4 } },                     -- vectors in flight
     { "resident", { 0, 1024 } },                -- threads that must fit an SM
     { "load_hint", { "plain", "readonly" } },
-  }
-  if not options.no_store then out[#out + 1] = { "store_hint", { "plain", "stream" } } end
-  if options.splits then             -- columns of a block; 0: whole rows
-    out[2][2] = { 0, 4, 8, 32 }
-    table.insert(out, 2, { "tile_cols", { 0, 512, 1024, 2048 } })
-    out[#out + 1] = { "order", { "rc", "cr" } }     -- of blocks: along a row, down the rows
-  end
-  if options.exp then out[#out + 1] = { "exp", { "expf", "fast" } } end
-  if options.reduces then
-    out[#out + 1] = { "reduce", { "tree", "shuffle" } }
-    out[#out + 1] = { "sweep", { "forward", "backward" } }  -- of every other pass
-  end
-  return out
+    when(not options.no_store, { "store_hint", { "plain", "stream" } }),
+    when(splits, { "order", { "rc", "cr" } }),  -- of blocks: along a row, down the rows
+    when(options.exp, { "exp", { "expf", "fast" } }),
+    when(options.reduces, { "reduce", { "tree", "shuffle" } }),
+    when(options.reduces, { "sweep", { "forward", "backward" } }),  -- of every other pass
+  }, function(parameter) return parameter end)
 end
 
 -- The same kernel with what does not matter to it put back to the first value.

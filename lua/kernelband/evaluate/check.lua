@@ -205,7 +205,7 @@ local function draws(s, room)
     return d.role == room.role and d.shape == room.label and d.distribution ~= "mixture"
            and { distribution = d.distribution, seed = tonumber(d.seed, 16) }
   end)
-  local wanted, legal = drawn_of[room.role], s.task.distributions or inputs.distributions
+  local wanted, legal = drawn_of[room.role], s.task.distributions or task.distributions
   local left = table.move(legal, 1, #legal, 1, {})
   for i = 1, math.min(wanted or #legal, #legal) do
     local first = not wanted or (i == 1 and (wanted > 1 or s.judging_baseline))

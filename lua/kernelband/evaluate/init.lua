@@ -84,12 +84,13 @@ end
 
 local function time(s, out, kernel, options)
   local before = s.device:state()
-  timing.candidate(s, out, kernel, options)
+  local facts = timing.candidate(s, out, kernel, options)
   out.clocks = before and { before = before, after = s.device:state() }
+  return facts
 end
 
 local function judge(s, source, options, out)
-  local kernel, log, code = phase(out, "build", rooms.candidate, s, source)
+  local kernel, log, code = phase(out, "build", rooms.build, s, source)
   if not kernel then refuse_source(s, out, log, code) end
   local object <close> = kernel.object
   s.atomics = rooms.has_atomics(s, source)
@@ -97,10 +98,8 @@ local function judge(s, source, options, out)
   local mix = s.language == "c" and admitted(s, object) or nil
   verdict.ran(s, "admission of the object")
   phase(out, "check", check_all, s, kernel, source)
-  phase(out, "time", time, s, out, kernel, options)
+  local facts = phase(out, "time", time, s, out, kernel, options)
   out.seconds.time = out.seconds.time - (out.seconds.profile or 0)
-  local facts = out.facts or { device = s.machine }
-  out.facts = nil
   facts.mix = mix
   if s.language == "cuda" and (options.disassemble or options.baseline) then
     s.device:claim(false)               -- others may measure meanwhile
@@ -212,7 +211,7 @@ function evaluate.open(t, device, known)
     planner = cuda and require "kernelband.task.plan" }, session)
   s.reference, s.reference_wide = rooms.build_reference(s)
   local file, log = t.baseline[language]
-  s.baseline_kernel, log = rooms.candidate(s, task.source(t, "baseline"))
+  s.baseline_kernel, log = rooms.build(s, task.source(t, "baseline"))
   if not s.baseline_kernel then
     schema.raise("%s: the baseline does not build: %s", file,
                  verdict.first_error(log, t.name, file))

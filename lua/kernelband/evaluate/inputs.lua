@@ -10,8 +10,6 @@ local inputs = {}
 local pool_count = 1 << 15      -- elements: a process sees few of them again
 local slow_answer = 2e7         -- flops or bytes: some 10 ms for a plain reference
 
-inputs.distributions = task.distributions
-
 -- One slot's inputs, in-out arrays among them, all from one seed, so that an evaluation can be
 -- repeated from what it tells.
 local function fill_slot(room, buffers, distribution, seed, slot)
@@ -82,7 +80,7 @@ end
 -- and not by the clock, is asked about the plainest alone: those of other rooms say the rest. On a
 -- GPU denormal numbers take no longer.
 function inputs.choose_timed(s, expect)
-  local legal = s.task.distributions or inputs.distributions
+  local legal = s.task.distributions or task.distributions
 
   local function steady_in(room, name)
     local work = s.task.work(room.shape)

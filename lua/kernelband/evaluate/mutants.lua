@@ -101,7 +101,7 @@ function mutants.refuse(s)
     for _, kind in ipairs(kinds) do open[#open + 1] = { kind = kind, arg = arg } end
   end
   for _, small in ipairs { true, false } do
-    for _, distribution in ipairs(s.task.distributions or inputs.distributions) do
+    for _, distribution in ipairs(s.task.distributions or task.distributions) do
       for _, room in ipairs(rooms_for(s, small)) do
         if not lists.find(open, function(m) return not m.caught end) then break end
         in_room(s, room, distribution, open)

@@ -19,31 +19,27 @@ local function is_triton(s, source)
   return s.language == "cuda" and source:find("# kb: triton", 1, true) ~= nil
 end
 
--- A source as built: its object and, on a GPU, its launch plan. Returns nil,
--- text, code.
-function rooms.build(s, source, entry, arguments, sanitized)
+-- A source as built: its object and, on a GPU, its launch plan. wide: a reference's, in float64.
+-- Returns nil, text, code.
+function rooms.build(s, source, wide, sanitized)
+  local t = s.task
   local launches, why
   if is_triton(s, source) then return require("kernelband.triton.compile").build(s, source) end
   if s.language == "cuda" then
-    launches, why = s.planner.parse(source, s.task)
+    launches, why = s.planner.parse(source, t)
     if not launches then return nil, why, "EPLAN" end
   end
-  local object, log, code = s.device:build { source = source, entry = entry, args = arguments,
-                                             timeout_ns = build_timeout_ns, sanitized = sanitized }
+  local object, log, code = s.device:build { source = source, timeout_ns = build_timeout_ns,
+    entry = wide and t.name .. "_f64" or t.name, sanitized = sanitized,
+    args = task.arguments(t, t.shapes.smoke[1], wide) }
   return object and { object = object, plan = launches }, log, code
 end
 
--- The same of a candidate, or of the baseline.
-function rooms.candidate(s, source, sanitized)
-  local t = s.task
-  return rooms.build(s, source, t.name, task.arguments(t, t.shapes.smoke[1]), sanitized)
-end
-
 function rooms.build_reference(s)
-  local t, source, shape = s.task, task.source(s.task, "reference"), s.task.shapes.smoke[1]
-  local kernel, why = rooms.build(s, source, t.name .. "_f64", task.arguments(t, shape, true))
+  local t, source = s.task, task.source(s.task, "reference")
+  local kernel, why = rooms.build(s, source, true)
   if kernel then return kernel, true end
-  local plain = s.language == "c" and rooms.build(s, source, t.name, task.arguments(t, shape))
+  local plain = s.language == "c" and rooms.build(s, source)
   if plain then return plain, false end
   local file = t.reference[s.language]
   schema.raise("%s does not build as %s_f64 (float64 outputs) nor as %s: %s", file, t.name, t.name,

@@ -247,7 +247,7 @@ local function sum_up(s, out)
 end
 
 -- Counters of one run on the first timed shape, and what is known without them.
-local function count(s, out, kernel, program, options)
+local function count(s, kernel, program, options)
   local facts = { device = s.machine }
   -- The CPU has one set of counters and takes any name for it.
   facts.metrics, facts.why = program:profile(options.profile and "full" or "lean")
@@ -259,7 +259,7 @@ local function count(s, out, kernel, program, options)
     facts.launch, facts.entry = launch, kernel.object:facts(launch.kernel)
     facts.occupancy = program:occupancy(main)
   end
-  out.facts = facts
+  return facts
 end
 
 -- The baseline against itself: 1, by definition.
@@ -269,7 +269,7 @@ local function baseline_as_is(s, out)
   end)
   sum_up(s, out)
   out.speedup_low, out.speedup_high, out.sure_low = 1, 1, 1
-  count(s, out, s.baseline_kernel, s.timed[1].baseline, {})
+  return count(s, s.baseline_kernel, s.timed[1].baseline, {})
 end
 
 -- A candidate's programs on the timed rooms' buffers, warmed up and calibrated: into sides, see
@@ -319,7 +319,7 @@ local function incumbent_of(s, source)
   if held and held.source == source then return held.kernel end
   if held then held.kernel.object:close() end
   s.incumbent = nil
-  local kernel = rooms.candidate(s, source)
+  local kernel = rooms.build(s, source)
   s.incumbent = kernel and { source = source, kernel = kernel }
   return kernel
 end
@@ -375,6 +375,7 @@ local function look_at_screened(s, out, runs)
   sum_up(s, out)
 end
 
+-- Times of a candidate, into out. Returns facts, see evidence_cuda.lua.
 function timing.candidate(s, out, kernel, options)
   if options.baseline then return baseline_as_is(s, out) end
   local best_ns, source = options.best_times_ns, options.incumbent
@@ -394,8 +395,9 @@ function timing.candidate(s, out, kernel, options)
   out.findings = win.findings(out)
   win.decide(out)
   local start = now()
-  count(s, out, kernel, runs[1].program, options)
+  local facts = count(s, kernel, runs[1].program, options)
   out.seconds.profile = (now() - start) / 1e9
+  return facts
 end
 
 -- Baseline times, and with them the deadlines of every shape.

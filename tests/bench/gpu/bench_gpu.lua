@@ -61,10 +61,10 @@ end
 local function steps()
   local t = task.for_language(task.load(here .. "/../../lib/tasks/axpy"), "cuda")
   local session = evaluate.open(t, evaluate.device "cuda:0")
-  local source, arguments = task.source(t, "baseline"), task.arguments(t, t.shapes.smoke[1])
+  local source = task.source(t, "baseline")
   local compile = laps(20, function(i)
     local unique = ("%s// %d %d\n"):format(source, i, core.system.now_ns())
-    local kernel, log = rooms.build(session, unique, t.name, arguments)
+    local kernel, log = rooms.build(session, unique)
     if not kernel then error(log) end
     kernel.object:close()
   end)
