@@ -11,31 +11,28 @@ local most_bytes <const> = 110
 -- text: all of it, or nil. A list of lines, or nil.
 function remarks.read(text)
   local out, said, missed = {}, {}, nil
-  local function say(at, what)
-    if said[at] or #out == most then return end
-    said[at] = true
-    local line = ("line %s: %s"):format(at, what):gsub("[^\x20-\x7e]", "?")
-    out[#out + 1] = cut(line, most_bytes, "...")
-  end
   for line in (text or ""):gmatch "[^\n]+" do
     local at, kind, what = line:match "^kernel%.c:(%d+):%d+: (%a+): (.*)$"
+    local told
     if kind == "remark" then            -- clang
-      what = what:match "^(.*) %[%-Rpass[%a-]*=[%w-]*%]$"
-      if what then
-        say(at, what:gsub("^loop not vectorized", "not vectorised")
-                    :gsub("^vectorized loop", "vectorised"))
-      end
+      told = what:match "^(.*) %[%-Rpass[%a-]*=[%w-]*%]$"
+      told = told and told:gsub("^loop not vectorized", "not vectorised")
+                          :gsub("^vectorized loop", "vectorised")
     elseif kind == "optimized" and what:find "^loop vectorized" then
       local bytes = what:match "using (%d+) byte vectors"
-      say(at, bytes and ("vectorised, %s-byte vectors"):format(bytes) or "vectorised")
+      told = bytes and ("vectorised, %s-byte vectors"):format(bytes) or "vectorised"
     elseif what == "couldn't vectorize loop" then
       missed = at                       -- the reason is on one of the lines that follow
     elseif kind == "missed" and missed then
-      what = what:gsub("^not vectorized: ", "")
-      if not what:find "^loop nest" then  -- an outer loop: its inner ones have lines of their own
-        say(missed, "not vectorised: " .. what)
-      end
-      missed = nil
+      local reason = what:gsub("^not vectorized: ", "")
+      -- A loop nest is an outer loop: its inner ones have lines of their own.
+      told = not reason:find "^loop nest" and "not vectorised: " .. reason
+      at, missed = missed, nil
+    end
+    if told and not said[at] and #out < most then
+      said[at] = true
+      told = ("line %s: %s"):format(at, told):gsub("[^\x20-\x7e]", "?")
+      out[#out + 1] = cut(told, most_bytes, "...")
     end
   end
   return #out > 0 and out or nil

@@ -10,13 +10,13 @@ local toolkit  = require "kernelband.base.toolkit"
 
 local sass = {}
 
-local most_columns <const> = 84
+local most_columns <const> = 78
 -- Beyond these the rest is not looked at: a source of a page may make a page of loops.
 local most_read <const> = 100000        -- instructions
 local most_loops <const> = 400
 local most_steps <const> = 1000000      -- on the ways through loops
 
--- The instructions of a kernel { at, text } and, by label, the position of what it marks.
+-- The instructions of a kernel { address, text } and, by label, the position of what it marks.
 local function read(text, kernel)
   local code, labels = {}, {}
   local _, from = text:find("\n.text." .. kernel .. ":\n", 1, true)
@@ -28,7 +28,7 @@ local function read(text, kernel)
       labels[label] = #code + 1
     elseif at then
       if #code == most_read then break end
-      code[#code + 1] = { at = tonumber(at, 16), text = ins }
+      code[#code + 1] = { address = tonumber(at, 16), text = ins }
     end
   end
   return code, labels
@@ -92,12 +92,10 @@ function sass.hot(text, kernel)
   ways(code, labels)
   local loop = hottest(loops_of(code))
   if not loop then return nil end
-  local start = code[loop.first].at
-  local out = hot_loop.show(loop.first, loop.last, function(i)
-    local ins = code[i]
+  local out = hot_loop.show(code, loop.first, loop.last, function(ins, start)
     local to = code[ins.to]
-    local shown = ins.text:gsub("`%(([^)]*)%)", to and hot_loop.offset(to.at, start) or "%1")
-    return ("%4x  %s"):format(ins.at - start, shown:gsub("%s+", " ")):sub(1, most_columns)
+    local shown = ins.text:gsub("`%(([^)]*)%)", to and hot_loop.offset(to.address, start) or "%1")
+    return shown:gsub("%s+", " "):sub(1, most_columns)
   end)
   out.sass = true
   return out
