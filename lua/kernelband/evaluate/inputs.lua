@@ -19,25 +19,21 @@ local function fill_slot(room, buffers, distribution, seed, slot)
   end
 end
 
--- What has been drawn is told in the evaluation, afterwards.
-local function note(s, room, distribution, seed)
+-- What is drawn is told in the evaluation, afterwards. Slot 1 is the first again, wherever the last
+-- round of samples began.
+local function begin(s, room, distribution, seed)
   s.drawn[#s.drawn + 1] = { shape = room.label, role = room.role, distribution = distribution,
                             seed = ("%014x"):format(seed) }
-end
-
--- Slot 1 is the first again, wherever the last round of samples began.
-local function from_the_first(room)
-  room.first = 0
+  room.first, room.kinds = 0, {}
   room.buffers:use(room.slots)
 end
 
 -- Contents for every input of slot 1; a new seed unless one is given.
 function inputs.fill(s, room, distribution, seed)
   seed = seed or verdict.secret_seed()
-  from_the_first(room)
-  note(s, room, distribution, seed)
+  begin(s, room, distribution, seed)
   fill_slot(room, room.buffers, distribution, seed, 1)
-  room.kinds = { distribution }
+  room.kinds[1] = distribution
 end
 
 -- Which distribution a slot of timed inputs has: every other one the plainest, the rest in turn.
@@ -61,9 +57,7 @@ end
 function inputs.fill_timed(s, room, anew)
   local stay = room.mixture and not anew and not s.machine.fresh_outputs
   room.mixture = stay and room.mixture or verdict.secret_seed()
-  note(s, room, "mixture", room.mixture)
-  from_the_first(room)
-  room.kinds = {}
+  begin(s, room, "mixture", room.mixture)
   for slot = 1, room.slots do
     room.kinds[slot] = kind_of(s, slot)
     if slot == 1 or not stay then

@@ -22,6 +22,7 @@
 -- kind="arg", as it is; an integer goes by kind="int".
 local lists = require "kernelband.base.lists"
 local bytes_of = require "kernelband.task".bytes_of
+local schema = require "kernelband.base.schema"
 local text = require "kernelband.base.text"
 
 local plan = {}
@@ -34,16 +35,14 @@ local limits = {
 }
 local too_big = 1 << 53
 
--- Refusals travel as errors of this one kind, up to parse and resolve.
-local refusal = {}
-local function refuse(...) error(setmetatable({ text = string.format(...) }, refusal), 0) end
-local function check(fine, ...) return fine or refuse(...) end
+-- Refusals travel as errors of the configuration, up to parse and resolve.
+local check, refuse = schema.must, schema.raise
 
 -- fn(...) where a refusal becomes nil and its sentence; others are bugs.
 local function guarded(fn, ...)
   local ok, value = pcall(fn, ...)
   if ok then return value end
-  if getmetatable(value) == refusal then return nil, value.text end
+  if schema.is_config_error(value) then return nil, value.message end
   error(value, 0)
 end
 

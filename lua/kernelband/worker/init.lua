@@ -138,12 +138,13 @@ local function take_job(self, slot)
   return table.remove(self.queue, i)
 end
 
--- The end of it all: whoever waits is told. how.raise is raised, how.lost told.
-local function fail(self, how)
+-- The end of it all, in this slot: whoever waits is told. how.raise is raised, how.lost told.
+local function fail(self, slot, how)
+  set_state(slot, "lost")
   self.failure = self.failure or how
   self.opened:resolve()
-  for _, slot in ipairs(self.slots) do
-    if slot.job then slot.job.promise:resolve() end
+  for _, other in ipairs(self.slots) do
+    if other.job then other.job.promise:resolve() end
   end
   for _, job in ipairs(self.queue) do job.promise:resolve() end
 end
@@ -151,11 +152,10 @@ end
 -- Whether a worker's answer says that it can do nothing for anybody.
 local function refused(self, slot, reply)
   if not (reply.refused or reply.failed) then return false end
-  set_state(slot, "lost")
   local text = tostring(reply.refused or "the worker failed: " .. tostring(reply.failed))
   if reply.refused then stop(self, slot, true) end
   if reply.config then text = select(2, pcall(schema.raise, "%s", text)) end
-  fail(self, { raise = text })
+  fail(self, slot, { raise = text })
   return true
 end
 
@@ -182,8 +182,7 @@ local function open(self, slot)
     local reason = reason_of(slot, why)
     stop(self, slot)
     if why == "late" or not again then
-      set_state(slot, "lost")
-      fail(self, { lost = reason })
+      fail(self, slot, { lost = reason })
       return false
     end
     slot.reopened = not was_spare
