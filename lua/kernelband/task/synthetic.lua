@@ -97,16 +97,14 @@ local function source_of(x)
 end
 
 local function new_generator(truth)
-  local instance = { name = "synthetic", first = truth.zero, seen = function() end }
-
-  function instance.open(parent, strategy)
+  local function open(parent, strategy)
     return parent.params[truth.of[strategy.name].i] < 0.98
   end
 
-  function instance.propose(parent, strategy, rng)
+  local function propose(parent, strategy, rng)
+    if not open(parent, strategy) then return nil, "nothing left to gain" end
     local s = truth.of[strategy.name]
     local i = s.i
-    if parent.params[i] >= 0.98 then return nil, "nothing left to gain" end
     local x = table.move(parent.params, 1, #parent.params, 1, {})
     local step = 0.2 + 0.6 * rng:uniform()
     if rng:uniform() < s.skill then
@@ -119,7 +117,8 @@ local function new_generator(truth)
     return { source = strategy.name .. " " .. source_of(x), params = x, origin = "synthetic" }
   end
 
-  return instance
+  return { name = "synthetic", first = truth.zero, seen = function() end, open = open,
+           propose = propose }
 end
 
 local function new_evaluator(truth, options)
