@@ -133,7 +133,10 @@ function rooms.new(s, shape, role)
     base = { limit_ns = rooms.patience_s * 10 ^ 9 // 1 },
     outputs = collect(t.args, function(a, i) return task.is_made(a) and i end),
     inputs = collect(t.args, function(a, i) return task.is_given(a) and i end),
-    absolute = collect(t.args, function(a, i) return task.is_absolute(t, a) and i end),
+    -- What the error scale takes by its absolute value: all inputs, or those that the task lists.
+    absolute = collect(t.args, function(a, i)
+      return task.is_given(a) and (not t.absolute or lists.contains(t.absolute, a.name)) and i
+    end),
     buffers = need_buffers(s, arguments, slots), expected = need_buffers(s, wide, 1),
   }
   local function program(kernel, buffers, name)

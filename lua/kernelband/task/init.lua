@@ -328,12 +328,6 @@ function task.nudged(t)
   end)
 end
 
--- Does the error scale take this input by its absolute value? All of them, or
--- those that the task lists.
-function task.is_absolute(t, a)
-  return task.is_given(a) and (not t.absolute or contains(t.absolute, a.name))
-end
-
 -- "m=512 n=512 k=512", in the order the task names them.
 function task.show_shape(t, shape)
   return table.concat(lists.collect(t.shape_names, function(name)

@@ -300,7 +300,7 @@ end
 local function environment(task, shape, machine)
   local env, ints = {}, known_names(task).ints
   for name, a in pairs(ints) do env[name] = math.tointeger(a.value or shape[name]) end
-  env.sm_count = env.sm_count or math.tointeger(machine.sm_count)
+  env.sm_count = env.sm_count or math.tointeger((machine or {}).sm_count)
   return env
 end
 
@@ -328,6 +328,7 @@ local function resolve_launch(l, env)
     end) }
 end
 
+-- machine: what else an expression may name; nil where nothing is known of it.
 local function resolve(p, task, shape, machine)
   local env, total = environment(task, shape, machine), 0
   local scratch = lists.collect(p.scratch, function(s)
@@ -344,8 +345,6 @@ end
 
 function plan.parse(source, task) return guarded(parse, source, task) end
 
-function plan.resolve(p, task, shape, machine)
-  return guarded(resolve, p, task, shape, machine or {})
-end
+function plan.resolve(...) return guarded(resolve, ...) end
 
 return plan
