@@ -339,6 +339,12 @@ t.test("a stream that breaks was heard until then", function()
   t.equal(heard, "first")
 end)
 
+t.test("a failure that has no words of its own is one all the same", function()
+  local text, code, reason = require("kernelband.base.transfer").failure {
+    failure = "odd", host = "there", bound = 0, seen_bytes = 0, detail = "" }
+  t.equal({ text, code, reason }, { "there: it failed (odd)", "EHTTP", "other" })
+end)
+
 t.test("silence ends a transfer at idle_ns, before and amid the answer", function()
   local _, took = refused({ url = s.url .. "/stall-head", idle_ns = 80 * ms }, "idle", "ETIME",
                           "silent for 0.1 s")

@@ -335,6 +335,21 @@ t.test("a worker lost in one of many searches is that one's end", function()
   t.equal({ results[2].pulls, results[3].pulls }, { 6, 6 })
 end)
 
+t.test("of many searches one that finds nothing faster or ends early says so", function()
+  local list, said, stderr = {}, {}, io.stderr
+  for i, options in ipairs { { fail = 1 }, { last = 1 } } do
+    list[i] = { task = worlds.task(options), policy = "policies/random.lua",
+                budget = { steps = 3 } }
+  end
+  local function write(_, words) said[#said + 1] = words end
+  io.stderr = { write = write }           -- luacheck: ignore
+  local ok, why = pcall(kb.search_all, list)
+  io.stderr = stderr                      -- luacheck: ignore
+  assert(ok, why)
+  t.contains(table.concat(said), "nothing faster than the baseline was found")
+  t.contains(table.concat(said), "ended after 1 pulls, before its budget: ")
+end)
+
 t.test("searches side by side give what each gives alone", function()
   local function options(seed)
     return { task = kb.synthetic { seed = seed }, seed = seed, budget = { steps = 30 },

@@ -312,7 +312,7 @@ local function emit_plain(p)
                  "launch gemm grid=(${grid}) block=(16,16) args=(a, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
     tile.bf16, add and zero, p.vector > 1 and tile.bf16_vector,
-    tile.gemm_untiled(p, "bf16"), p.vector > 1 and plain_vector or plain,
+    tile.gemm_untiled, p.vector > 1 and plain_vector or plain,
   }, v)
 end
 

@@ -428,7 +428,7 @@ local function emit_plain(p)
   local plan = { p.fuse_init == 0 and plan_zero,
                  "launch gemm grid=(${grid}) block=(16,16) args=(a, b, c, m, n, k)" }
   return tile.source(parameters, p, plan, {
-    p.fuse_init == 0 and zero, p.vector > 1 and vector_type, tile.gemm_untiled(p, "float"),
+    p.fuse_init == 0 and zero, p.vector > 1 and vector_type, tile.gemm_untiled,
     p.vector > 1 and plain_vector or plain,
   }, v)
 end

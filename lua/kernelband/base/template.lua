@@ -4,9 +4,9 @@
 --   template.piece("emit/cuda.across")           the piece "across" of emit/cuda.in, as it stands
 --   template.fill("emit/cuda.across", values)    ... filled in; with put, put(line) gets its lines
 --
--- In a piece ${x} is x of the values, or an expression of them. A line that begins with % is Lua,
--- around the lines after it: % for i = 1, n do .. % end. It sees the values and the names in
--- `library`; no global of a script's stands in for a value that is not there.
+-- In a piece ${x} is x of the values, or an expression of them; \${ is no hole. A line that begins
+-- with % is Lua, around the lines after it: % for i = 1, n do .. % end. It sees the values and the
+-- names in `library`; no global of a script's stands in for a value that is not there.
 local own  = require("kernelband.base.path").own
 local with = require("kernelband.base.lists").with
 
@@ -15,37 +15,55 @@ local template = {}
 local library = { ipairs = ipairs, math = math, table = table, tonumber = tonumber,
                   tostring = tostring, type = type }
 
-local pieces, compiled = {}, {}
-
-function template.piece(name)
-  local file = name:match "^[^.]+"
-  if not pieces[name] then
-    local marked = ("\n" .. own(file .. ".in")):gsub("\n@@ ", "\n\0")
-    for piece, text in marked:gmatch "%z(%S+)\n([^%z]*)" do
-      pieces[file .. "." .. piece] = text
+-- The pieces of each file by name: { text, the line above it, the function that fills it in }.
+local files = setmetatable({}, { __index = function(all, file)
+  local pieces, piece, at = {}, nil, 0
+  for line in own(file):gmatch "[^\n]*\n" do
+    local name = line:match "^@@ (%S+)"
+    at = at + 1
+    if name then
+      piece = { text = "", at = at }
+      pieces[name] = piece
+    elseif piece then
+      piece.text = piece.text .. line
     end
   end
-  return pieces[name]
+  all[file] = pieces
+  return pieces
+end })
+
+-- The piece of that name, and its file.
+local function find(name)
+  local file, piece = name:match "^([^.]+)%.(.*)$"
+  return files[file .. ".in"][piece], file .. ".in"
+end
+
+function template.piece(name)
+  local piece = find(name)
+  return piece and piece.text
 end
 
 local function hole(v, name)
-  if v == nil then error(("no value for ${%s}"):format(name), 3) end
+  if v == nil then error(("no value for ${%s}"):format(name), 2) end
   return tostring(v)
 end
 
 -- A line as Lua that puts it.
 local function statement(line, stop)
-  local filled = line:gsub("%${(.-)}", "]==] .. hole(%1, [==[%1]==]) .. [==[")
+  local filled = line:gsub("\\%${", "\0"):gsub("%${(.-)}", "]==] .. hole(%1, [==[%1]==]) .. [==[")
+                     :gsub("%z", "${")
   return (line:match "^%s*%%(.*)" or "put([==[" .. filled .. "]==])") .. stop
 end
 
 function template.fill(name, values, put)
-  if not compiled[name] then
-    local lua = template.piece(name):gsub("([^\n]*)(\n)", statement)
-    compiled[name] = assert(load("local _ENV, put, hole = ...\n" .. lua, "=" .. name, "t"))
+  local piece, file = find(name)
+  if not piece.fill then              -- errors name the line of the file
+    local lua = piece.text:gsub("([^\n]*)(\n)", statement)
+    piece.fill = assert(load("local _ENV, put, hole = ..." .. ("\n"):rep(piece.at) .. lua,
+                             "@" .. file, "t"))
   end
   local out = {}
-  compiled[name](with(library, values), put or function(line) out[#out + 1] = line end, hole)
+  piece.fill(with(library, values), put or function(line) out[#out + 1] = line end, hole)
   return table.concat(out, "\n")
 end
 

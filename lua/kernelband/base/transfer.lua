@@ -8,7 +8,8 @@ local transfer = {}
 -- Of an answer of core.http: text, code, reason; nil when it did not fail.
 function transfer.failure(answer)
   if answer.failure == "" then return nil end
-  local told = template.fill("base/transfer." .. answer.failure, with(answer, {
+  local known = template.piece("base/transfer." .. answer.failure) and answer.failure
+  local told = template.fill("base/transfer." .. (known or "other"), with(answer, {
     seconds = ("%.1f"):format(answer.bound / 1e9),
     detail = answer.detail:gsub("[^\32-\126]", "?"),      -- which a terminal might obey
     ca = answer.ca or "(built in)", ca_from = answer.ca_from or "libcurl",

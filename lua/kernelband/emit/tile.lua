@@ -25,7 +25,6 @@ end
 --                the tiles of a row one after the other, "columns" those of a column; with a group
 --                the walk keeps to that many rows (or columns), so that the blocks at work at one
 --                time share more of what they read
---   gemm_untiled how the kernel of a product without tiles begins: see tile.untiled
 --   async        copy_async(to, from, bytes): from device to shared memory, `size` bytes of which
 --                `bytes` are read and the rest become 0
 --   place        at(row, column): where an element of a tile in shared memory lies, its rows
@@ -34,7 +33,7 @@ end
 local arguments = {
   loop = { "stages", "multiply", "commit", "wait" }, async = { "size" },
   zero = { "element", "out", "rows", "columns", "zero" }, block_order = { "order", "group" },
-  place = { "name", "width", "pad", "swizzle" }, gemm_untiled = { "p", "element" },
+  place = { "name", "width", "pad", "swizzle" },
 }
 
 for piece, names in pairs(arguments) do
@@ -72,15 +71,21 @@ function tile.turns(async)
   return async and "        commit();\n" or "", async and "        wait<STAGES - 2>();\n" or ""
 end
 
--- How the kernel of a product with tiles begins.
-tile.gemm = text_of "emit/tile.gemm"
+-- How the kernels of products begin, without tiles and with them.
+tile.gemm_untiled, tile.gemm = text_of "emit/tile.untiled", text_of "emit/tile.gemm"
 
 -- Values of the text of a product without tiles: a block of 16 x 16 threads, `vector` columns a
 -- thread, whose blocks go along rows or columns of m x n.
 function tile.untiled(p, element)
-  local wide, high = ("cdiv(n,%d)"):format(16 * p.vector), "cdiv(m,16)"
-  return { element = element, vector = p.vector, unrolled = tile.unrolled(p),
-           grid = p.order == "rows" and wide .. "," .. high or high .. "," .. wide }
+  local rows, across = p.order == "rows", 16 * p.vector
+  local wide, high = ("cdiv(n,%d)"):format(across), "cdiv(m,16)"
+  local j = (rows and "blockIdx.x" or "blockIdx.y") .. " * blockDim.x + threadIdx.x"
+  local many = p.vector > 1
+  return { element = element, vector = p.vector, bi = rows and "blockIdx.y" or "blockIdx.x",
+           j = many and ("(%s) * %d"):format(j, p.vector) or j,
+           sum = many and ("[%d] = { 0.0f }"):format(p.vector) or " = 0.0f",
+           unrolled = tile.unrolled(p),
+           grid = rows and wide .. "," .. high or high .. "," .. wide }
 end
 
 -- "enum { A = 1, B = 2 };" over as many lines as it takes.

@@ -137,7 +137,7 @@ end
 function html.listing(name, items, options)
   local head, show = {}, { verdict = function(v) return html.verdict(v.verdict) end }
   show = lists.with(show, options.show)
-  function options.row(item)
+  local function row(item)
     local cells = lists.collect(html.fields(name, item), function(f, i)
       head[i] = f[1]
       return show[f[1]] and show[f[1]](item) or { f[2] }
@@ -145,7 +145,7 @@ function html.listing(name, items, options)
     if options.wrap then cells[#cells].class = "wrap" end
     return cells
   end
-  return html.table(head, items, options)
+  return html.table(head, items, lists.with(options, { row = row }))
 end
 
 -- Which strategy made a kernel.

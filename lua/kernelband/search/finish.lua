@@ -126,22 +126,53 @@ end
 
 -- Why it ended -------------------------------------------------------------------------
 
--- Why a search ended before its budget was used up, in one sentence; nil: it did not.
-local function why_ended(s)
-  if not s.stopping and not s.exhausted then return nil end
-  local generator = s.generator
-  local own = s.exhausted and generator.ending and generator.ending(s.strategies)
+-- The policy had nothing left to choose, and nothing was under way.
+local function why_exhausted(s)
   -- Whether a pair of kernel and strategy is open to open(kernel, strategy index).
   local function any(open)
     for _, kernel in ipairs(s.pool) do
       for i = 1, #s.strategies do if open(kernel, i) then return true end end
     end
   end
-  return require("kernelband.base.template").fill("search/finish.ended", {
-    s = s, any = any, own = own or false,
-    generator_open = function(kernel, i) return generator.open(kernel, s.strategies[i]) end,
-    name = generator.name and "generator " .. generator.name or "the generator",
-  })
+  local function generator_open(kernel, i) return s.generator.open(kernel, s.strategies[i]) end
+  if any(s.open_pairs.open) then
+    return ("policy %s chose nothing, though a pair of kernel and strategy is open"):format(
+      s.policy.name)
+  end
+  local closed = s.steering.narrows() and "steering (veto or pin) closes every pair"
+    or s.open_pairs.declined and "the generator answered NOT APPLICABLE twice to every pair"
+  if closed and any(generator_open) then return closed .. " of kernel and strategy that is left" end
+  return s.generator.ending and s.generator.ending(s.strategies)
+    or ("none of the %d pairs of kernel and strategy is open: %s has no new child for any of them")
+       :format(#s.pool * #s.strategies,
+               s.generator.name and "generator " .. s.generator.name or "the generator")
+end
+
+-- Why a search was stopped, in one sentence, and the state its run is left in.
+local stops = {
+  paused = { "the generator refused: %s", "paused" },
+  interrupted = { "it was interrupted", "interrupted" },
+  steered = { "kernelband steer stopped it", "interrupted" },
+}
+
+-- The sentence, nil when the budget was spent; and the state.
+local function why_ended(s)
+  local stopped = stops[s.stopping]
+  if not stopped then return s.exhausted and why_exhausted(s) or nil, "done" end
+  return stopped[1]:format(s.retries.reason or "?"), stopped[2]
+end
+
+local function report_stop(s, result)
+  local pulls, folder = #s.history.rows, s.journal.folder
+  local how = folder and "go on with: kernelband resume " .. folder
+              or "nothing was saved: this search has no out"
+  if not result.gain then s.note "nothing faster than the baseline was found" end
+  if s.stopping then
+    local word = s.stopping == "paused" and "paused" or "stopped"
+    s.note(("%s after %d pulls; %s"):format(word, pulls, how))
+  elseif result.reason then
+    s.note(("ended after %d pulls, before its budget: %s"):format(pulls, result.reason))
+  end
 end
 
 -- The result ---------------------------------------------------------------------------
@@ -155,6 +186,7 @@ local function result_of(s, kernel, evaluation, confirmed)
   local gain = kernel.id > 1 and finish.gains(evaluation)
   if not gain then kernel, evaluation = s.pool[1], s.pool.baseline_evaluation end
   local function gained(name) return gain and evaluation[name] or 1 end
+  local why, state = why_ended(s)
   local r = {
     task = s.task.name, id = kernel.id, strategy = kernel.strategy, gain = gain,
     speedup = gained "speedup", speedup_low = gained "speedup_low",
@@ -162,8 +194,7 @@ local function result_of(s, kernel, evaluation, confirmed)
     baseline_ns = evaluation.baseline_ns, shapes = evaluation.shapes, params = kernel.params,
     confirmed = confirmed, pulls = #history.rows, verdicts = history.verdicts,
     arms = history.arms, seed = s.seed, policy = s.policy.name, interrupted = s.stopping ~= nil,
-    state = s.stopping == "paused" and "paused" or s.stopping and "interrupted" or "done",
-    reason = why_ended(s), source_path = s.journal.best_path, run = s.journal.folder,
+    state = state, reason = why, source_path = s.journal.best_path, run = s.journal.folder,
     usd = not budget.unknown and budget.usd or nil, tokens = budget.tokens,
     tokens_unknown = budget.tokens_unknown,
     recorded = recorded and { answers = recorded.answers,
@@ -172,7 +203,7 @@ local function result_of(s, kernel, evaluation, confirmed)
     quarantined = evaluation.quarantined,
   }
   s.journal.best(kernel.source)
-  s.journal.finish(r.state, r)
+  s.journal.finish(state, r)
   r.rows, r.source, r.strategies = history.rows, kernel.source, lists.collect(s.strategies, "name")
   r.share_of_optimum = s.task.share_of_optimum and s.task.share_of_optimum(kernel)
   return r
@@ -187,7 +218,7 @@ function finish.result(s)
   end
   local result = result_of(s, kernel, evaluation, confirmed)
   s.view.close()
-  if not s.quiet then require("kernelband.search.progress").stop(result, s.note) end
+  report_stop(s, result)
   s.view.ended(result)
   return result
 end

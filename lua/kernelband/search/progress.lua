@@ -115,9 +115,6 @@ end
 -- What to do with the winner, in a line; nil where nothing was gained.
 function progress.winner(result) return result.gain and piece("winner", result) or nil end
 
--- What a search that has ended says besides, a note each.
-function progress.stop(result, note) fill("search/progress.stop", { s = result }, note) end
-
 -- What it says of itself ---------------------------------------------------------------
 
 -- What a search tells about itself: the table that line draws.

@@ -86,7 +86,7 @@ end
 
 -- What a search learns of row i: as recorded, and of its axes where the file has no counters. rho
 -- begins with its log time, signature with T / T0.
-local function learnt(W, i, time_ns, first_ns)
+function walk.evidence(W, i, time_ns, first_ns)
   W.known[i] = W.known[i] or lists.with(of_axes(W, i), json.table(W.evidence[i]))
   local e = lists.with(W.known[i])
   e.rho, e.signature = { table.unpack(e.rho) }, { table.unpack(e.signature) }
@@ -96,7 +96,7 @@ end
 
 -- For scripts: phi, rho, signature, h and their kinds.
 function walk.of(...)
-  local e = learnt(...)
+  local e = walk.evidence(...)
   return e.phi, e.rho, e.signature, e.h, { phi = e.phi_kind, rho = e.rho_kind, h = e.h_kind,
                                            signature = e.signature_kind }
 end
@@ -113,7 +113,7 @@ function walk.evaluation(W, i, first_ns, seed)
   local speedup = first_ns / time_ns
   return { verdict = "ok", time_ns = time_ns, baseline_ns = first_ns, speedup = speedup,
            speedup_low = speedup * (1 - 2 * spread), speedup_high = speedup * (1 + 2 * spread),
-           shapes = {}, evidence = learnt(W, i, time_ns, first_ns) }
+           shapes = {}, evidence = walk.evidence(W, i, time_ns, first_ns) }
 end
 
 return walk

@@ -4,7 +4,7 @@ local collect = require("kernelband.base.lists").collect
 local fill    = require("kernelband.base.template").fill
 
 -- What completion.in refers to.
-local holes = { brace = "{" }
+local holes = {}
 
 function holes.join(words, between) return table.concat(words, between or " ") end
 
