@@ -2,14 +2,15 @@
 -- of kernels and a strategy. Of all open pairs of a kernel k and a strategy s it pulls the
 -- one with the highest
 --
---   score(k, s) = mean(c(k), s) + c sqrt(ln t / n(c(k), s)) + alpha psi(s, phi(k))
+--   score(k, s) = mean(C(k), s) + c sqrt(ln t / n(C(k), s)) + alpha psi(s, phi(k))
 --               + trust ln worth(k, s)
 --
--- As in the paper: c(k) is the cluster of k, by k-means++ on rho (core.cluster), made anew
+-- As in the paper: C(k) is the cluster of k, by k-means++ on rho (core.cluster), made anew
 -- every tau pulls; mean and n are of the rewards and pulls of the arm, t of all (core.ucb);
 -- psi, one logistic head a strategy (core.logit), is the chance that s improves a kernel
 -- with the profile phi; a resource that is busy to theta_sat per cent masks the strategies
--- that would use it more (`presses`), as long as another pair is open.
+-- that would use it more (`presses`): these are pulled when the 32 fastest kernels have no other
+-- open pair, before pairs of slower kernels.
 --
 -- Beyond the paper:
 --   worth      the expected improvement over the best kernel so far, in log time, so that what
@@ -19,12 +20,13 @@
 --              Else children gain what they gained so far, at first `gain`, give or take
 --              `spread` (policy/surrogate.lua).
 --   reward     g / (g + worth), g the improvement over the best when the pull was chosen: 0
---              for none or a failure, 1/2 for what was expected, so no scale is needed.
+--              for none or a failure, 1/2 for what was expected, so no scale is needed. The
+--              reward of kb.search is recorded, and not learned from here.
 --   shrinkage  an arm starts with `shrink` pulls at its strategy's mean, and that with as
 --              many at the mean of all; n counts pulls of the strategy in other clusters for
 --              `share`: a new cluster costs no sweep.
---   finish     once no pair is worth `enough`, listed children of the best kernel that differ
---              from it in one parameter are measured, whatever they are worth.
+--   finish     once none of the pairs looked at is worth `enough`, listed children of the best
+--              kernel that differ from it in one parameter are measured, whatever their worth.
 --   delays     a pull under way counts in n and t (Joulani, Gyorgy and Szepesvari, 2013).
 
 local most_parents, enough = 32, 0.003  -- the fastest kernels; log time
@@ -105,6 +107,7 @@ local function new(params, ctx)
     return k, i, terms, top
   end
 
+  -- A parameter may be a function of the pulls so far: its value may be another than before.
   function policy.choose(_, pending)
     if params.clusters ~= clusters or params.c ~= c then regroup() end
     for step = 0, 3 do

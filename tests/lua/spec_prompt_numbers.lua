@@ -159,7 +159,7 @@ make it faster. Your answer is compiled, checked against a reference in float64,
 - Sizes are arbitrary, from 1 up; guard every access. Outputs hold garbage when the launch begins.
 - The source is C (gnu11) with GNU extensions; headers of the C library and the compiler's
 - Leave open the constants you are not sure of, at most 8, each on a line in place of its
-  #define with up to 16 integers up to 2^40; all are measured and the best is kept:
+  #define with up to 16 integers up to 2^40, the likeliest first; a dozen settings are tried:
   // kb: tune BLOCK 64 32 128
 // kb: scratch partial f32[rows*8]
 ]]):gmatch "[^\n]+" do house[line] = true end

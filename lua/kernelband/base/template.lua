@@ -6,7 +6,7 @@
 --
 -- In a piece ${x} is x of the values, or an expression of them; \${ is no hole. A line that begins
 -- with % is Lua, around the lines after it: % for i = 1, n do .. % end. It sees the values and the
--- names in `library`; no global of a script's stands in for a value that is not there.
+-- names in `library`; other names are nil. A hole ends at the first }.
 local own  = require("kernelband.base.path").own
 local with = require("kernelband.base.lists").with
 
@@ -48,7 +48,7 @@ local function hole(v, name)
   return tostring(v)
 end
 
--- A line as Lua that puts it.
+-- Translates a line of a piece to Lua.
 local function statement(line, stop)
   local filled = line:gsub("\\%${", "\0"):gsub("%${(.-)}", "]==] .. hole(%1, [==[%1]==]) .. [==[")
                      :gsub("%z", "${")

@@ -14,6 +14,9 @@
 --       options.inputs                 draws of an earlier evaluation: checked first
 --       options.strict                 the slow checks as well, see strict.lua
 --       options.disassemble            a loop of a CUDA kernel's machine code, see sass.lua
+--       options.profile                all counters of the device, for a person
+--
+-- s.rooms has a room a shape: the buffers and programs that the shape needs, see room.lua.
 --
 -- An evaluation tells, besides its verdict: checks, the names of those that were
 -- made; inputs, what was drawn for them, with seeds; weakened, sentences about
@@ -46,7 +49,7 @@ local function seconds_since(start) return (now() - start) / 1e9 end
 local function refuse_source(s, out, text, code)
   local dir = os.getenv "TMPDIR" or "/tmp"
   local free = core.system.disk_free(dir)
-  if free and free < 4 << 20 then       -- nobody's verdict: the run stops, and can go on
+  if free and free < 4 << 20 then       -- not the candidate's fault: the run can be resumed
     error(("the disk of %s, where candidates are built, is full"):format(dir), 0)
   end
   out.log = text
@@ -65,8 +68,8 @@ local function phase(out, name, fn, ...)
   return table.unpack(results, 2, results.n)
 end
 
--- The instruction mix of a C kernel's object, when there is a way to see it, and nothing in it runs
--- at load.
+-- The instruction mix of a C kernel's object, nil when there is no way to see it. Fails the
+-- candidate whose object has code that runs at load.
 local function admitted(s, object)
   local mix = evidence.read_object(object)
   local unseen = "objdump or readelf is missing: nobody looked for code that runs at load"
@@ -76,7 +79,7 @@ local function admitted(s, object)
 end
 
 local function check_all(s, kernel, source)
-  assert(s.device:claim(true))          -- others may compile meanwhile
+  assert(s.device:claim(true))          -- until now others could use the device
   s.started = true
   for _, room in ipairs(s.rooms) do check.room(s, room, kernel) end
   if s.strict then require("kernelband.evaluate.strict").judge(s, kernel, source) end
@@ -102,7 +105,7 @@ local function judge(s, source, options, out)
   out.seconds.time = out.seconds.time - (out.seconds.profile or 0)
   facts.mix = mix
   if s.language == "cuda" and (options.disassemble or options.baseline) then
-    s.device:claim(false)               -- others may measure meanwhile
+    s.device:claim(false)               -- from now on others can use the device
     facts.hot = require("kernelband.evaluate.sass").of(object, facts.launch.kernel)
   end
   out.evidence = s.evidence.make(s, out, facts)
@@ -112,7 +115,8 @@ end
 local session = {}
 session.__index = session
 
--- Never raises for what a candidate does; raises when the device was lost before it began.
+-- Never raises for what a candidate does. Raises for what is not the candidate's: a device that was
+-- lost before the checks began, a full disk, an error of the engine.
 function session:evaluate(source, options)
   local start = now()
   local out = { verdict = "ok", shapes = {}, screened = false, seconds = {},

@@ -18,22 +18,26 @@ local now = core.system.now_ns
 local need, per_call = verdict.need, rig.per_call
 
 local screen_ratio = 1.25       -- slower than this: not measured further
-local contender_ratio = 1.03    -- slower than this: not a new best
+local contender_ratio = 1.03    -- slower than this: not timed beside the best
 local far_apart = 3             -- times as fast: fewer rounds say it
-local slow_pair_ns = 4e7        -- a pair that takes longer is a round
+local slow_pair_ns = 4e7        -- slower pairs get fewer rounds, of one pair each
 local recent_times = 2          -- of a slow baseline, kept for the next evaluation
 
--- By language. sample_ns: how long a sample lasts, where slots allow. Of an evaluation, all shapes
--- together, samples_ns: what the samples of its first rounds may take; longest_ns, and as long as
--- so many answers of the reference take: after that no round is added, and so that it is not over
--- before the first rounds are, on a CPU these have fewer pairs when they take long; looks_ns: what
--- comparing outputs may take. rounds, most: how many at first and at most. pairs: of samples in a
--- round, at most; those of a shape may take this share of the longest pair of all shapes, beside:
--- else what is quick and noisy would have a pair a round beside what is slow. width: half of a 95
--- percent interval's that is asked for. late_ns: the least limit of a launch; a GPU stops for some
--- hundred milliseconds while other processes open and close their contexts. A confirmation has
--- more of all, and longest_ns counts once for each time that it has the rounds of an evaluation:
--- twice.
+-- By language, of an evaluation with all its shapes:
+--   sample_ns    how long a sample lasts, where slots allow
+--   samples_ns   what the samples of the first rounds may take
+--   longest_ns   no round is added after that, and `answers` times as long as the reference takes.
+--                On a CPU the first rounds have fewer pairs where they would take longer
+--   looks_ns     what comparing outputs may take
+--   pairs        pairs of samples in a round, at most
+--   beside       a shape's pairs may take this share of the longest pair of all shapes: else a
+--                quick and noisy shape would have one pair a round beside a slow one
+--   rounds, most how many rounds at first, and at most
+--   width        half of the width of the 95 % interval that is asked for, as a log
+--   late_ns      the least limit of a launch: a GPU stops for some hundred milliseconds while
+--                other processes open and close their contexts
+-- A confirmation has more rounds, a narrower interval and more time; its longest_ns counts once
+-- for each time that it has the rounds of an evaluation: twice.
 -- A GPU's samples are short: from the third launch that is queued on, all launches of a sample
 -- take up to a quarter longer, or shorter, together (4 us kernels on an H200), so many samples of
 -- two launches say more than few of fifty. Kernels of 100 us have no such trouble, and get few.
@@ -253,11 +257,11 @@ local function count(s, kernel, program, options)
   facts.metrics, facts.why = program:profile(options.profile and "full" or "lean")
   if kernel.plan then
     local launches = rooms.launches(s, kernel, s.timed[1].shape).launches
-    local launch, main = lists.best(launches, function(l)
+    local launch, index = lists.best(launches, function(l)
       return l.block[1] * l.block[2] * l.block[3] * l.grid[1] * l.grid[2] * l.grid[3]
     end)
     facts.launch, facts.entry = launch, kernel.object:facts(launch.kernel)
-    facts.occupancy = program:occupancy(main)
+    facts.occupancy = program:occupancy(index)
   end
   return facts
 end

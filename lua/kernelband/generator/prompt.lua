@@ -1,7 +1,7 @@
 -- generator/prompt.lua - what a model is asked. Its text is in prompt.in, part by part; here is
--- what that is filled with. A question has three parts: system and stable
+-- what that is filled with. A question has three sections. system and stable
 -- are the same bytes in every question of a search, so that providers' caches hit;
--- fresh is the rest, from what changes least to what changes most.
+-- fresh is the rest, from what changes least to what changes most. Each section has parts.
 --
 --   p = prompt.new(task, overrides, device [, baseline])
 --   q = p.propose(parent, strategy, { history =, best =, .. })  -> { system, stable, fresh, text }
@@ -15,7 +15,7 @@
 -- (pulls on this kernel), rows (all), made (by kernel, the row of its pull), best, hints,
 -- candidate, evaluation.
 --   stable   system hardware task judged contract
---   fresh    parent profile history strategy hints ask,  and repair, first
+--   fresh    parent profile history strategy hints ask,  or repair;  first, which stays as it is
 -- hints are what a person says while the search runs (kernelband steer).
 local changes   = require "kernelband.base.changes"
 local core      = require "kernelband.core"

@@ -213,9 +213,9 @@ local function on_gpu(add, kernel)
   end
 end
 
--- Findings of features: each with its share when all is well and how bad the lack of all of it
--- is; the figure told is so many times the share, or the lack of it. only: of this kind. look is
--- what finds more.
+-- Findings of features, each { its place in phi, the value when all is well, how bad the worst is,
+-- what the value is multiplied by in the text, the text }. lack: the text tells 1 - value. only:
+-- features of this kind alone. look finds more.
 local features = {
   c = { look = on_cpu,
     { 7, 0, 1, 100, "%.0f %% of the inner loops' memory accesses go to the stack" },

@@ -32,7 +32,7 @@ local rules = schema.declare("policy.lua", {
   { "removed", "table", optional = true,
     doc = "parameters of the version before: name = what replaced it" },
   { "reward", "string", optional = true, one_of = { "relative", "improvement" },
-    doc = "the reward it learns from unless kb.search names one; else relative" },
+    doc = "the reward of its pulls unless kb.search names one; else relative" },
   { "new", "function", doc = "function(params, ctx) returning admit, choose, learn" },
 })
 

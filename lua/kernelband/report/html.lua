@@ -213,7 +213,7 @@ html.script_hash = "OVMwo22sh4NpNs+cFxNoA3juI/69C4Nl6b/eg6Ky0jg="      -- its SH
 
 -- What the page may do: nothing but its own style and that one script; a served
 -- page may also ask its own server.
-function html.policy(live) return html.said("policy", { live = live }) end
+function html.policy(live) return html.said("csp", { live = live }) end
 
 -- What is in a section's element.
 function html.inside(s) return words("h2", s.title) .. s.html end

@@ -5,7 +5,6 @@
 local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
 local json   = require "kernelband.base.json"
-local fill   = require("kernelband.base.template").fill
 local schema = require "kernelband.base.schema"
 local text   = require "kernelband.base.text"
 local verdict = require "kernelband.evaluate.verdict"
@@ -38,22 +37,31 @@ function progress.counts(verdicts)
   end), " ")
 end
 
-local function digits(v, n) return ("%." .. n .. "f"):format(v) end
-
--- A piece of progress.in about s (a search, a result); more: what else it names. And its parts.
-local function piece(name, s, more, between)
-  local parts, names = {}, lists.with({ s = s, text = text, digits = digits }, more)
-  fill("search/progress." .. name, names, function(part) parts[#parts + 1] = part end)
-  return table.concat(parts, between), parts
+-- "[12/48] matmul best 18.40x".
+local function head(s)
+  local total = s.steps and ("%d"):format(s.steps)
+  local at = total and ("[%" .. #total .. "d/%s]"):format(s.done, total) or ("[%d]"):format(s.done)
+  return ("%s %s best %.2fx"):format(at, s.name, s.best)
 end
 
--- "[12/48] matmul best 18.40x".
-local function head(s) return (piece("head", s)) end
+-- What recorded answers once cost is not spent now.
+local function spent(s)
+  local usd = s.usd or 0
+  local tokens = (s.tokens or 0) > 0 and " " .. text.count(s.tokens) .. " tokens" or ""
+  if s.recorded then
+    local once = ((s.recorded_usd or 0) > 0 and (" $%.2f"):format(s.recorded_usd) or "") .. tokens
+    return ("$%.2f (%s)"):format(usd, once ~= "" and "recorded:" .. once or "recorded answers")
+  end
+  local paid = usd > 0 and ("$%.2f%s%s"):format(usd, s.usd_unknown and " and unknown prices" or "",
+                                    s.usd_budget and (" of %.2f"):format(s.usd_budget) or "")
+  return ((paid or s.usd_unknown and "price unknown" or "") .. tokens):gsub("^ ", "")
+end
 
--- Seconds until pulls or minutes are used up; false where that cannot be told.
-local function eta_of(s)
-  local eta = s.steps and s.done > 0 and s.elapsed_s / s.done * (s.steps - s.done)
-  return s.minutes and math.min(eta or math.huge, s.minutes * 60 - s.elapsed_s) or eta or false
+local function times(s)
+  local eta
+  if s.steps and s.done > 0 then eta = s.elapsed_s / s.done * (s.steps - s.done) end
+  if s.minutes then eta = math.min(eta or math.huge, s.minutes * 60 - s.elapsed_s) end
+  return text.clock(s.elapsed_s) .. (eta and " eta " .. text.clock(eta) or "")
 end
 
 -- The first clause of a reason, for a line that tells more.
@@ -61,29 +69,51 @@ local function clause(reason)
   return text.cut(text.one_line(tostring(reason):match "^%s*([^\n;]*)"), CLAUSE, "..")
 end
 
--- s: progress.status(search). live: with what is under way, as that changes faster than pulls end.
--- What a narrow terminal has no room for is left out from the right.
+-- What is under way, on a terminal only: it changes faster than pulls end.
+local function doing(s)
+  local out = collect(s.flights or {}, function(f)
+    return ("#%d %s %s %.0f s"):format(f.n, f.strategy, f.stage, f.seconds)
+  end)
+  for _, w in ipairs(s.workers or {}) do
+    out[#out + 1] = ("%s %s %.0f s"):format(w.device, w.state, w.seconds)
+  end
+  return table.concat(out, ", ")
+end
+
+-- s: progress.status(search). live: with what is under way. What a narrow terminal has no room for
+-- is left out from the right.
 function progress.line(s, width, live)
-  width = width or math.huge
-  local _, parts = piece("line", s, {
-    live = live or false, head = head, counts = progress.counts(s.verdicts), eta = eta_of(s),
-    spent = piece("spent", s), clause = clause(s.reason), doing = piece("doing", s, nil, ", "),
-  })
-  local line = text.cut(parts[1], width)
-  for i = 2, #parts do
-    if text.width(line) + text.width(parts[i]) > width then break end
-    line = line .. parts[i]
+  local sure = live and s.best_low and ("%.2f to %.2f, "):format(s.best_low, s.best_high) or ""
+  local line, parts = head(s) .. (s.best_id and s.best_id > 1
+    and (" (%s#%d %s)"):format(sure, s.best_id, s.best_strategy) or ""), {}
+  local function add(part) if part and part ~= "" then parts[#parts + 1] = " | " .. part end end
+  if s.verdict then
+    parts[1] = s.last and (" last %.2fx %s"):format(s.last, s.verdict) or " last " .. s.verdict
+  end
+  add(live and (s.paused and "waiting: " .. text.one_line(s.paused)
+                or s.confirming and ("confirming kernel #%d"):format(s.confirming)))
+  add(progress.counts(s.verdicts))
+  add((spent(s)))
+  add(times(s))
+  add(s.verdict and not s.last and s.reason and ("%s: %s"):format(s.verdict, clause(s.reason)))
+  add(live and doing(s))
+  if width and text.width(line) > width then return text.cut(line, width) end
+  for _, part in ipairs(parts) do
+    if width and text.width(line) + text.width(part) > width then break end
+    line = line .. part
   end
   return line
 end
 
 -- All searches of a group in one line.
 local function line_of_group(statuses, width)
-  local searches, done = lists.collect(lists.sorted(lists.keys(statuses), tonumber), function(i)
-    return statuses[i]
-  end), 0
-  for _, s in ipairs(searches) do done = done + s.done end
-  return text.cut(piece("group", searches, { done = done, head = head }), width, "..")
+  local parts, done = {}, 0
+  for _, i in ipairs(lists.sorted(lists.keys(statuses), tonumber)) do
+    local s = statuses[i]
+    done, parts[#parts + 1] = done + s.done, head(s)
+  end
+  return text.cut(text.plural(done, "pull") .. " in all | " .. table.concat(parts, " | "), width,
+                  "..")
 end
 
 -- The end of a search ------------------------------------------------------------------
@@ -107,21 +137,43 @@ end
 
 -- One line on what "of peak" is a share of; "" when nothing was measured.
 function progress.peak(machine)
-  if not (machine and machine.roofline) then return "" end
-  local function giga(v) return digits(v / 1e9, 0) end
-  return piece("peak", machine, { peak = machine.roofline, giga = giga }) .. "\n"
+  local r = machine and machine.roofline
+  if not r then return "" end
+  local tensor = (r.bf16_flops_per_s or 0) > 0
+    and (", %.0f bf16 by mma.sync"):format(r.bf16_flops_per_s / 1e9) or ""
+  return ("peaks measured on %s: %.0f GFLOP/s fp32%s (%s), memory %.0f GB/s\n"):format(
+    machine.name, r.f32_flops_per_s / 1e9, tensor, r.isa,
+    math.max(r.dram_bytes_per_s, r.dram_copy_bytes_per_s) / 1e9)
 end
 
 -- What to do with the winner, in a line; nil where nothing was gained.
-function progress.winner(result) return result.gain and piece("winner", result) or nil end
+function progress.winner(r)
+  if not r.gain then return nil end
+  local sure = r.speedup_low and (" (%.2f to %.2f%s)"):format(r.speedup_low, r.speedup_high,
+                                                        r.confirmed and ", confirmed" or "") or ""
+  if not r.run then
+    return ("%s: %.2fx%s; give the search an `out` to keep the winner"):format(r.task, r.speedup,
+                                                                            sure)
+  end
+  local folder = text.quote(r.run)
+  return ("%s: take %s, %.2fx%s; next: kernelband verify %s, kernelband report %s"):format(r.task,
+    text.quote(r.source_path), r.speedup, sure, folder, folder)
+end
 
 -- What it says of itself ---------------------------------------------------------------
+
+local function workers_of(evaluator)
+  local now = core.system.now_ns()
+  return evaluator.state and collect((evaluator.state()), function(w)
+    return { device = w.device, state = w.state,
+             seconds = w.since_ns and (now - w.since_ns) / 1e9 or 0 }
+  end) or nil
+end
 
 -- What a search tells about itself: the table that line draws.
 function progress.status(s)
   local budget, rows, best = s.budget, s.history.rows, s.pool.best
   local limits, last, elapsed_s = budget.limits, rows[#rows] or {}, s.journal.elapsed_s()
-  local workers, now_ns = s.evaluator.state and s.evaluator.state(), core.system.now_ns()
   return {
     name = s.task.name, done = #rows, steps = limits.steps, minutes = limits.minutes,
     fresh = #rows - #s.journal.order, best = best.speedup, best_low = best.speedup_low,
@@ -134,11 +186,7 @@ function progress.status(s)
     flights = collect(s.flights, function(p)
       return not p.row and { n = p.n, strategy = p.strategy_name, parent = p.parent.id,
         stage = p.stage or "?", seconds = elapsed_s - p.started_s }
-    end),
-    workers = workers and collect(workers, function(w)
-      return { device = w.device, state = w.state,
-               seconds = w.since_ns and (now_ns - w.since_ns) / 1e9 or 0 }
-    end), confirming = s.confirming, paused = s.retries.reason,
+    end), confirming = s.confirming, workers = workers_of(s.evaluator), paused = s.retries.reason,
   }
 end
 
@@ -219,7 +267,7 @@ local function on_terminal(write, group, bold, columns)
     shown = nil
   end
   local function member(i)
-    local p = { hide = erase, ended = ending(above, group), close = group and erase or leave }
+    local p = { hide = erase, ended = ending(above, group) }
     function p.pull(status)
       statuses[i] = status()
       draw()
@@ -228,6 +276,7 @@ local function on_terminal(write, group, bold, columns)
       if core.system.now_ns() - drawn_ns > REDRAW_NS then p.pull(status) end
     end
     function p.note(words) above(words .. "\n") end
+    p.close = group and erase or leave
     return p
   end
   return member, leave

@@ -1,7 +1,7 @@
 -- search/pull.lua - the part of a pull between choice and record: propose -> evaluate ->
 -- repair (when it failed and the generator can) -> tune (constants that the source itself
--- declares). It runs in a coroutine of the search's loop, so that many pulls may think or be
--- measured at once. Nothing here touches the pool's kernels or the policy.
+-- declares). `work` runs in a coroutine of the search's loop, so that many pulls may think or be
+-- measured at once. It asks the policy through `prefer` alone, and changes no kernel of the pool.
 --
 -- A pull: n, parent, strategy (index), strategy_name, terms, started_s, params (of the candidate
 -- under way), stage (proposing, waiting, evaluating, repairing, tuning), attempts (list of { kind,
@@ -15,7 +15,7 @@ local schema = require "kernelband.base.schema"
 
 local pull = {}
 
--- Verdicts another word with the generator may mend.
+-- Verdicts that a repair may change.
 local mendable = { build_failed = true, launch_failed = true, wrong = true, crashed = true }
 
 -- Cost ------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ local function repair(s, p, attempt)
     if not mendable[attempt.evaluation.verdict] or s.stopping or s.budget.used_up() then break end
     local candidate = ask(s, p, "repair", attempt.candidate, attempt.evaluation)
     if p.cancelled or not candidate or s.pool:claim(p, candidate.source) then
-      p.cancelled = false               -- what is known of it is known
+      p.cancelled = false               -- the verdict before it stands
       break
     end
     local mended = evaluate(s, p, "repair", with_first_values(candidate))
@@ -251,7 +251,7 @@ end
 
 local talks = { proposing = true, waiting = true, repairing = true }
 
--- Ends what only talks; what is being measured is measured to its end.
+-- Cancels a pull that waits for its generator; what is being measured is measured to its end.
 function pull.cancel(p)
   if not p.handle or p.handle:done() or not talks[p.stage] then return end
   p.cancelled = p.cancelled or p.stage ~= "repairing"

@@ -6,8 +6,8 @@
 --             what its verdict is                                       evaluate/init.lua, judge
 --   record    the child joins the pool, the pull the journal            record
 --   learn     the policy hears what came of it                          learn
--- Up to `parallel` pulls are under way; the policy is told which and hears of
--- each when it ends. The loop, run_pulls: choose until as many are under way, record one, choose.
+-- Up to `parallel` pulls are under way; the policy is told which, and learns from each
+-- that is recorded. The loop, run_pulls: choose until as many are under way, record one, choose.
 --
 -- Resuming is the same loop: choices are made anew and must agree with the
 -- journal, results come from the journal while it lasts, in the order in which
@@ -16,11 +16,15 @@
 --
 -- s, the search (setup.lua makes it):
 --   task, strategies, policy, generator, evaluator   whom it asks
---   pool, budget, journal            its kernels, what it may spend, where it writes
---   flights, ended, history          pulls under way, those of them at their end, those recorded
---   open_pairs, steering, retries    pairs that are left, what people say, a generator that refuses
---   view, note, status               what is shown
---   loop, bell                       what it waits on
+--   pool             the verified kernels                  state.lua
+--   budget, journal  what it may spend, where it writes    state.lua, store/journal.lua
+--   flights, ended   pulls under way; those of them that wait to be recorded
+--   history          rows, verdicts and counts of the pulls recorded
+--   open_pairs       pairs of kernel and strategy that may be chosen
+--   steering         what kernelband steer asked for       steer.lua
+--   retries          waits while the generator's service refuses
+--   view, note, status   what is shown
+--   loop, bell       the event loop; what wakes a search that waits
 
 local lists  = require "kernelband.base.lists"
 local core   = require "kernelband.core"
@@ -153,7 +157,7 @@ end
 
 -- Learn ----------------------------------------------------------------------------
 
--- A pull the policy did not choose (--force) may be more than it can take.
+-- With --force a pull may be one that this policy would not choose: its error is ignored.
 local function learn(s, p)
   local lesson = lists.with(p, { cost = { seconds = p.cost.seconds, usd = p.cost.usd },
     exhausted = p.verdict == "no_candidate", params = p.candidate and p.candidate.params })
@@ -207,15 +211,15 @@ local function finish_pull(s, p)
   if not p.row and not s.quiet then s.view.pull(s.status) end
 end
 
--- Until a pull has ended or may be chosen; false when the user wants out at once. Where steering
--- holds the search and nothing is under way, its folder says so to others.
+-- Waits until a pull has ended or the pause changes. Returns false on a second Ctrl-C. While
+-- steering holds the search and nothing is under way, its folder says so to others.
 local function wait(s)
-  local paused, held = s.steering.paused, not s.flights[1]
-  if held then
+  local paused, idle = s.steering.paused, not s.flights[1]
+  if idle then
     s.journal.state "paused"
     s.note "paused; kernelband steer .. continue goes on, stop ends it"
   end
-  while not s.ended[1] and paused == s.steering.paused and not (held and s.stopping) do
+  while not s.ended[1] and paused == s.steering.paused and not (idle and s.stopping) do
     if interrupts() > 1 then
       s.stopping = "interrupted"
       return false
@@ -224,7 +228,7 @@ local function wait(s)
     check_limits(s)
     s.view.tick(s.status)
   end
-  if held then s.journal.state "running" end
+  if idle then s.journal.state "running" end
   return true
 end
 
