@@ -20,7 +20,7 @@ local need, per_call = verdict.need, rig.per_call
 local screen_ratio = 1.25       -- slower than this: not measured further
 local contender_ratio = 1.03    -- slower than this: not timed beside the best
 local far_apart = 3             -- times as fast: fewer rounds say it
-local slow_pair_ns = 4e7        -- slower pairs get fewer rounds, of one pair each
+local slow_pair_ns = 4e7        -- slower pairs get fewer rounds
 local recent_times = 2          -- of a slow baseline, kept for the next evaluation
 
 -- By language, of an evaluation with all its shapes:

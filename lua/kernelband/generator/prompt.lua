@@ -74,15 +74,15 @@ local function long(source)
   return lines > long_file and lines
 end
 
--- Beside what a part is about, which may not be there.
-local spoken = {
+-- Names that every part may use. The last four are what stands for what a part is not told.
+local common = {
   amount = base_text.amount, bytes = base_text.bytes, time = base_text.time, ahead = words.ahead,
   code = changes.code, encode = json.encode, fenced = fenced, known = words.known, long = long,
   show_shape = tasks.show_shape, signature = signature,
   best = false, device = {}, hints = {}, strategy = false,
 }
 
--- ... and one part alone ---------------------------------------------------------------
+-- What one part alone is filled with ------------------------------------------------
 
 local values = { hardware = words.hardware, judged = words.judged, profile = words.profile,
                  history = tried.values }
@@ -147,7 +147,7 @@ end
 -- A part of prompt.in, filled in; nil: it says nothing, or is a title with nothing below.
 function prompt.part(name, about)
   local more = values[name] and values[name](about)
-  local text = template.fill("generator/prompt." .. name, with(with(spoken, about), more))
+  local text = template.fill("generator/prompt." .. name, with(with(common, about), more))
   return text ~= "" and not text:find "^# [^\n]*\n$" and text or nil
 end
 

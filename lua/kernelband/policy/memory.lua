@@ -86,7 +86,7 @@ end
 
 -- Lays points over those known of the space and keeps most_points, the latest.
 local function merged(old, new)
-  local all, last = table.move(new, 1, #new, #old + 1, lists.with(old)), {}
+  local all, last = lists.joined { old, new }, {}
   local keys = lists.collect(all, function(p) return text.fields(p.params) end)
   for n, key in ipairs(keys) do last[key] = n end
   local kept = lists.collect(all, function(p, n) return last[keys[n]] == n and p end)

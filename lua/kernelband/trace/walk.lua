@@ -1,10 +1,10 @@
 -- trace/walk.lua - the steps of a search in a recorded space: its start, the
 -- neighbours it draws, the times it measures, what it learns of a kernel.
-local core  = require "kernelband.core"
+local core     = require "kernelband.core"
 local evidence = require "kernelband.evaluate.evidence"
-local json  = require "kernelband.base.json"
-local lists = require "kernelband.base.lists"
-local space = require "kernelband.trace.space"
+local json     = require "kernelband.base.json"
+local lists    = require "kernelband.base.lists"
+local space    = require "kernelband.trace.space"
 
 local walk = {}
 

@@ -373,7 +373,7 @@ function worker.start(options)
     slot.far = #prefix > 0
     choose_device(slot, n)
     local own = argv_of(task, slot.device)
-    slot.argv = table.move(own, 1, #own, #prefix + 1, table.move(prefix, 1, #prefix, 1, {}))
+    slot.argv = lists.joined { prefix, own }
     self.slots[i], self.all[i] = slot, slot
     L:spawn(function() serve(self, slot) end)
   end
