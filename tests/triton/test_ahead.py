@@ -37,7 +37,7 @@ def op(x):
 TESTS = """
 def test_op():
     first = op(torch.randn(100, device="cuda"))
-    if not first.sum().item() or not (first > 0).any():
+    if not first.sum().item() or not (first > 0).any() or not torch.equal(first, first):
         return {}
     return {"b": first.cpu(), "c": op(torch.randn(3, 3, 3, device="cuda"))}
 result = test_op()
@@ -298,6 +298,18 @@ def test_the_untouched_file_is_waited_for_and_says_how_long_a_kernel_may_take(gp
     assert [(r["n"], r.get("stall")) for _, r in gpu.times("await")] == [(2, None), (6, None)]
     gpu.judge(s)
     assert [r["stall"] for _, r in gpu.times("await")] == [60, 60]      # four times as long
+
+
+def test_once_a_worker_is_ready_a_first_launch_imports_little_more_of_triton(worker, scratch):
+    worker.get_ready()
+    scout, before = worker.Scout(scratch, scratch, MACHINE), set(sys.modules)
+    scout.do_load(source=SMALL % ("", "1"), tests="def test_op():\n    return op(torch.ones(9, "
+                  "device='cuda'))\nresult = test_op()\n", perf="", kind="tritonbench", name="mine",
+                  seed=1)
+    scout.run_tests(1, None, lambda t: t)
+    assert len(scout.jobs) == 2
+    assert [m for m in sys.modules if m.startswith("triton.") and m not in before] in (
+        [], ["triton.tools.tensor_descriptor"])
 
 
 def test_a_worker_gets_ready_for_a_triton_it_does_not_know_and_starts_no_thread(worker):

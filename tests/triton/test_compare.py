@@ -135,9 +135,40 @@ def test_a_default_device_is_kept_by_what_fills_unwritten_memory_and_none_of_wha
     file = tempfile.mkstemp()[1]
     with open(file, "wb") as f:
         f.write(b"abcd")
-    assert r.read(file, 1, 2).tolist() == [98, 99]
-    assert r.read(file, 3, 2) is None           # there is no such byte
+    assert r.read(file, {"at": 1}, 2).tolist() == [98, 99]
+    assert r.read(file, {"at": 3}, 2) is None   # there is no such byte
     os.unlink(file)
+
+
+def test_results_are_shown_in_the_room_and_what_does_not_fit_in_it_in_a_file(runner, scratch):
+    r = runner(bare=True)
+    r.room = torch.zeros(10, dtype=torch.uint8)
+    given = [torch.arange(8), torch.arange(2).float(), torch.tensor([9, 8]), torch.zeros(0)]
+    given[0], given[2] = given[0].to(torch.int8), given[2].to(torch.uint8)
+    leaves = r.put(given, 5)["leaves"]
+    assert [(x["at"], x["room"]) for x in leaves[:3]] == [(0, True), (0, False), (8, True)]
+
+    def read(leaf, n):
+        return r.read(scratch + "/out.bin", leaf, n)
+    assert [read(leaf, t.nbytes).view(t.dtype).tolist() for leaf, t in zip(leaves, given)] == [
+        t.tolist() for t in given]
+    kept = read(leaves[0], 8)
+    r.room[0] = 77                              # whoever showed it writes there again
+    assert kept[0] == 0
+    assert read({"at": 9, "room": True}, 2) is None
+
+
+def test_what_a_candidate_showed_in_the_room_is_not_there_for_the_next_one(runner):
+    r = runner()
+    r.room = torch.zeros(16, dtype=torch.uint8)
+    run = [("x", (torch.float32, [4], torch.ones(4)))]
+    leaf = dict(path="x", dtype="torch.float32", shape=[4], at=0, room=True)
+    r.room.view(torch.float32)[:] = 2
+    assert "wrong" in r.verify([run, run], [leaf], "", lambda k: run)
+    assert r.room.any()                         # it may be asked about once more
+    r.room.view(torch.float32)[:] = 1
+    assert r.verify([run, run], [leaf], "", lambda k: run)["count"] == 4
+    assert not r.room.any()
 
 
 def test_what_was_shown_of_a_call_is_not_written_again(runner, scratch):

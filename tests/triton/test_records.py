@@ -140,7 +140,7 @@ def test_what_a_gpu_has_to_count_with_is_learned_of_the_untouched_files_child_an
     gpu.on["count"] = count
     for says, baseline in (("c0de", False), ("ab01", True), ("c0de", False), ("", False)):
         out = gpu.judge(s, "untouched = 1" if baseline else "candidate = 1", baseline)
-        assert out["evidence"]["h"]["dram"] == 5
+        assert out["profile"]["counters"] == {"dram_pct": 5}
     assert told == [None, None, "ab01", "ab01"]
 
 

@@ -152,6 +152,30 @@ def test_results_are_compared_in_a_file_that_their_process_does_not_have(gpu):
     assert ops[:6] == ["expect", "show", "show", "settle", "settle", "verify_shape"]
 
 
+def test_a_room_that_no_file_runs_in_takes_what_a_candidate_shows_and_none_of_its_partners(gpu):
+    told = {"size": 64, "handle": "5a"}
+    gpu.on["room"] = lambda stand, request: dict(told)
+    s = gpu.session()
+    keeper, = [stand for stand, op, _ in gpu.log if op == "room"]
+    assert gpu.judge(s)["verdict"] == "ok"
+    assert all(stand is not keeper for stand, op, _ in gpu.log) and keeper.source is None
+
+    def rooms(own, *ops):
+        return {(r["room"]["size"], r["room"]["handle"]) for stand, op, r in gpu.log
+                if op in ops and mine(stand) == own}
+    assert rooms(True, "test", "show") == {(64, "5a")} == rooms(False, "verify_tests", "verify_shape")
+    assert rooms(False, "test", "show") == {(64, None)}         # memory of its own
+    s.close()
+    assert gpu.alive() == []
+
+
+def test_a_session_whose_gpu_has_no_room_shows_results_in_files(gpu):
+    gpu.on["room"] = lambda stand, request: {"error": "launch_failed", "text": "no memory"}
+    s = gpu.session()
+    assert gpu.judge(s)["verdict"] == "ok"
+    assert {r["room"] for _, op, r in gpu.log if op in ("test", "show", "verify_shape")} == {None}
+
+
 def test_a_candidate_is_timed_beside_a_process_as_new_as_its_own(gpu):
     s, seen = gpu.session(), []
     for _ in range(2):

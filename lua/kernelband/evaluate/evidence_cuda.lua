@@ -190,34 +190,37 @@ end
 
 -- Features ----------------------------------------------------------------------
 
+-- phi and h of counters m; d: what is derived where there is none, { dram =, sm =, occupancy =,
+-- registers = a thread, conflicts = }, each optional.
+function evidence.counted(m, d)
+  local busiest = (m.issue_pct or m.tensor_pct) and math.max(m.issue_pct or 0, m.tensor_pct or 0)
+  local sm, dram = either(share(m.sm_throughput_pct or busiest), d.sm),
+                   either(share(m.dram_pct), d.dram)
+  return {
+    phi = { measured(hits(m)), dram, sm, measured(clip(ratio(m.threads_per_instruction, 32))),
+            either(share(m.occupancy_pct), d.occupancy), derived(clip(ratio(d.registers, 255))),
+            either(conflicts(m), d.conflicts), measured(coalesced(m)),
+            measured(share(m.tensor_pct)) },
+    h = { sm = sm, dram = dram, l2 = measured(share(m.l2_throughput_pct or m.l2_pct)) } }
+end
+
 function evidence.make(session, evaluation, facts)
   local r, m, device = evaluation.shapes[1], facts.metrics or {}, facts.device
   local work = session.task.work(r.shape)
   local sm, memory = ideal(session, work, r.time_ns * 1e-9)
   local profile = make_profile(facts, work, sm, memory)
-  local busiest = (m.issue_pct or m.tensor_pct) and math.max(m.issue_pct or 0, m.tensor_pct or 0)
-  local sm_share = either(share(m.sm_throughput_pct or busiest), sm)
-  local dram = either(share(m.dram_pct), memory)
-  local registers = derived(clip(ratio(facts.entry.registers, 255)))
   local achieved, possible = profile.occupancy.achieved, profile.occupancy.possible
-  local occupied, shared = either(achieved, possible), profile.shared_bytes
-  local threads = m.threads_per_instruction
-  local block = facts.launch.block
-
-  local e = cpu.of {
-    phi = { measured(hits(m)), dram, sm_share, measured(clip(ratio(threads, 32))), occupied,
-            registers, either(conflicts(m), shared == 0 and 0), measured(coalesced(m)),
-            measured(share(m.tensor_pct)) },
-    rho = { measured(math.log(r.time_ns)), derived(math.log(work.bytes)),
-            derived(ratio(work.flops, m.dram_bytes) or ratio(work.flops, work.bytes)),
-            derived(block[1]), derived(block[2] or 1), occupied },
-    signature = { measured(1 / r.speedup), registers,
-                  derived(clip(ratio(shared, device.sm_shared_bytes))),
-                  derived(clip(product(block) / 1024)),
-                  possible and derived(possible) or measured(achieved) },
-    h = { sm = sm_share, dram = dram,
-          l2 = measured(share(m.l2_throughput_pct or m.l2_pct)) },
-  }
+  local block, shared = facts.launch.block, profile.shared_bytes
+  local features = evidence.counted(m, { dram = memory, sm = sm, occupancy = possible,
+    registers = facts.entry.registers, conflicts = shared == 0 and 0 or nil })
+  local phi = features.phi
+  features.rho = { measured(math.log(r.time_ns)), derived(math.log(work.bytes)),
+    derived(ratio(work.flops, m.dram_bytes) or ratio(work.flops, work.bytes)),
+    derived(block[1]), derived(block[2] or 1), phi[5] }
+  features.signature = { measured(1 / r.speedup), phi[6],
+    derived(clip(ratio(shared, device.sm_shared_bytes))), derived(clip(product(block) / 1024)),
+    possible and derived(possible) or measured(achieved) }
+  local e = cpu.of(features)
   e.profile, e.hot = profile, facts.hot
   return e
 end

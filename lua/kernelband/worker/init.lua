@@ -161,6 +161,11 @@ end
 
 -- The life of a slot ------------------------------------------------------------------
 
+-- An evaluation with what the task knows how to conclude from it.
+local function learn(self, evaluation, machine)
+  return self.task.learn and self.task.learn(evaluation, machine) or evaluation
+end
+
 -- Gives a slot a process that has opened the task; false: there is none to be had. A process that
 -- dies of it or cannot is tried once more where it was a spare, or where an opening has worked
 -- before: what another process did to the GPU passes.
@@ -172,7 +177,8 @@ local function open(self, slot)
       { op = "open", task = self.task.job or self.task.dir, known = self.first })
     if reply and reply.ready then
       slot.reopened = false
-      self.first, self.machine = self.first or reply.ready, self.machine or reply.machine
+      self.first, self.machine = self.first or learn(self, reply.ready, reply.machine),
+                                 self.machine or reply.machine
       keep_spare(slot)
       self.opened:resolve(self.first)
       return true
@@ -225,7 +231,7 @@ local function judge(self, slot, job)
   local evaluation = reply and reply.evaluation
   if type(evaluation) ~= "table" and why ~= "unsent" then return recover(self, slot, job, why) end
   if evaluation and not evaluation.lost then
-    job.promise:resolve(evaluation)
+    job.promise:resolve(learn(self, evaluation, self.machine))
     return true
   end
   stop(self, slot)

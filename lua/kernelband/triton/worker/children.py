@@ -77,6 +77,8 @@ def child_main(make, scratch, cache, pipe):
     while True:
         request = read_frame(pipe)
         try:
+            if room := request.pop("room", None):
+                runner.open_room(**room)
             reply = getattr(runner, "do_" + request.pop("op"))(**request) or {}
         except BaseException as e:
             reply = explain(e)

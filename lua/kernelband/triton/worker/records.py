@@ -26,29 +26,6 @@ def readable(name):
     return "::".join(out)
 
 
-def clip(x):
-    return min(1.0, max(0.0, x))
-
-
-def best_known(measured, derived, scale=1):
-    """(value, kind) of a feature"""
-    x, kind = (derived, "derived") if measured is None else (measured, "measured")
-    return (0, "missing") if x is None else (scale * clip(x), kind)
-
-
-def phi_of_counters(m):
-    """{ place in phi: value, or None } as lua/kernelband/evaluate/evidence_cuda.lua has it."""
-    part = lambda key, of: m[key] / of if key in m and of else None
-    missed = part("l2_tag_misses", m.get("l2_tags"))
-    busy = [m[k] for k in ("issue_pct", "tensor_pct") if k in m]
-    return {0: None if missed is None else 1 - missed, 1: part("dram_pct", 100),
-            2: max(busy) / 100 if busy else None, 3: part("threads_per_instruction", 32),
-            4: part("occupancy_pct", 100), 6: 0.0 if m.get("shared_wavefronts") == 0 else
-            part("shared_conflicts", m.get("shared_wavefronts")),
-            7: part("l2_sectors", 4 * m.get("l2_requests", 0)), 8: part("tensor_pct", 100),
-            "l2": part("l2_pct", 100)}
-
-
 class Records:
     def record(self, who):
         """One call's record: { ns = what its events say, kernels, union_ns .., by_name }."""
@@ -164,39 +141,8 @@ class Records:
                        speedup_high=out["speedup"] * math.exp(half_of(rows, "speedup_high")),
                        confidence=0.95)
 
-    def evidence(self, out, kernels, counted, why):
-        """Features for policies: of counters where there are some, else of the compiled kernel's
-        own metadata and the task's own count of bytes and operations."""
-        m = self.machine
-        good = [{x: k[x] for x in METADATA} | {"name": str(k.get("name"))[:80]} for k in kernels
-                if all(finite(k.get(x)) is not None for x in METADATA)]
-        main = max(good, key=lambda k: (k["shared"], k["registers"]), default=None)
-        big = max(out["shapes"], key=lambda r: r["time_ns"])
-        dram = big["gbps"] / m["dram_gbps"] if "gbps" in big else None
-        sm = big["tflops"] / m["sm_tflops"] if "tflops" in big else None
-        occupancy = regs = shared = threads = None
-        if main:
-            regs, threads = clip(main["registers"] / 255), 32 * main["warps"]
-            if m.get("max_threads_per_sm"):
-                shared = m.get("smem_per_sm") and clip(main["shared"] / m["smem_per_sm"])
-                blocks = [m[most] // used for most, used in (
-                    ("max_threads_per_sm", max(1, threads)), ("smem_per_sm", main["shared"] + 1024),
-                    ("regs_per_sm", max(1, main["registers"] * threads))) if m.get(most)]
-                occupancy = clip(min(blocks) * threads / m["max_threads_per_sm"])
-        measured = phi_of_counters(counted)
-        derived = {1: dram, 2: sm, 4: occupancy, 5: regs}
-        plain = lambda *values: [(0, "missing") if x is None else (x, "derived") for x in values]
-        lists = {"phi": [best_known(measured.get(i), derived.get(i)) for i in range(9)],
-                 "rho": [(math.log(big["time_ns"]), "measured"), *plain(
-                     None, None, threads, 1 if threads else None, occupancy)],
-                 "signature": [(1 / out["speedup"], "measured"), *plain(
-                     regs, shared, threads and clip(threads / 1024), occupancy)]}
-        h = {"sm": best_known(measured[2], sm, 100), "dram": best_known(measured[1], dram, 100),
-             "l2": best_known(measured["l2"], None, 100)}
-        out["evidence"] = e = {"kernels": good, "h_kind": {k: kind for k, (_, kind) in h.items()},
-                               "h": {k: x for k, (x, kind) in h.items() if kind != "missing"}}
-        for name, known in lists.items():
-            e[name], e[name + "_kind"] = zip(*known)
-        if main:
-            out["profile"] = {x: main[x] for x in METADATA if x != "shared"} | {
-                "shared_bytes": main["shared"], "kernels": good, "counters": counted, "why": why}
+    def profile(self, out, kernels, counted, why):
+        """What is known of the compiled kernels: evidence_triton.lua makes features of it."""
+        out["profile"] = dict(counters=counted, why=why, kernels=[
+            {x: k[x] for x in METADATA} | {"name": str(k.get("name"))[:80]} for k in kernels
+            if all(finite(k.get(x)) is not None for x in METADATA)])

@@ -9,10 +9,11 @@ import sys
 import types
 
 from . import jail, recorder
-from .compare import PART, Reference, in_part, plain
+from .compare import Reference, in_part, plain
 from .frames import Lost
 from .hold import Hold
 from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
+from .room import Room
 
 
 def written(path, text):
@@ -33,7 +34,7 @@ class PerformanceMetrics:
                              lambda self, value: setattr(self, "drawn", Drawn(value)))
 
 
-class Runner(Hold, Inputs, Reference):
+class Runner(Hold, Inputs, Reference, Room):
     """Runs a file's tests and timed calls. Everything of torch that matters is taken hold of
     before the file is loaded."""
     poison = perf = plugs = lazy = None
@@ -56,12 +57,14 @@ class Runner(Hold, Inputs, Reference):
                 torch.cuda.synchronize()
                 self.recorder.stop()
         self.unjailed = jail.enter(scratch, cache)
-        self.forget()
-        self.between = torch.empty(PART, dtype=torch.uint8, device="cpu", pin_memory=not self.cpu)
+        self.room = torch.empty(0, dtype=torch.uint8, device=device)
         if self.cpu:
             self.pretend()
         else:
-            self.flush = torch.empty(FLUSH, dtype=torch.int8, device=device)
+            self.flush = torch.empty(FLUSH, dtype=torch.uint8, device=device)
+            self.slack = [self.flush]
+            torch._foreach_zero_(self.slack), self.beyond()     # loads what these call
+        self.forget()
         self.hold()
 
     def do_idle(self):
@@ -216,12 +219,12 @@ class Runner(Hold, Inputs, Reference):
         return dict(reply, launches=self.launches, **self.integrity())
 
     def put(self, value, seed, part=False):
-        """Writes the tensors of value to out.bin; of those that are not compared whole, blocks that
-        seed draws. It is a new file: what the file under test has mapped or open is another."""
-        torch, shown, leaves = self.torch, [], list(walk(value))
+        """Copies the tensors of value to the room, or to out.bin what does not fit; of those that
+        are not compared whole, blocks that seed draws."""
+        torch, shown, leaves, full = self.torch, [], list(walk(value)), 0
         name, parts = self.scratch + "/out.bin", in_part(leaves, part)
         if os.path.isfile(name):
-            os.unlink(name)
+            os.unlink(name)             # what the file under test has mapped or open is another
         with open(name, "xb") as f, torch.no_grad():
             for path, leaf in leaves:
                 if not isinstance(leaf, torch.Tensor):
@@ -230,13 +233,17 @@ class Runner(Hold, Inputs, Reference):
                     continue
                 if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
                     raise Lost("cheated", "%s is a %s" % (path, type(leaf).__name__))
-                flat = self.flat(leaf, seed if path in parts else None)
+                flat = self.flat(leaf, seed if path in parts else None).contiguous()
+                there = self.room[full:full + flat.nbytes]
+                fits = len(there) == flat.nbytes
                 shown.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
-                                  at=f.tell()))
-                if flat.numel():
-                    for part, between in self.in_parts(flat.contiguous().view(torch.uint8)):
-                        between.copy_(part)
-                        f.write(between.numpy().data)
+                                  at=full if fits else f.tell(), room=fits))
+                if fits:
+                    there.copy_(flat.view(torch.uint8))
+                    full += flat.nbytes
+                else:
+                    f.write(flat.cpu().view(torch.uint8).numpy().data)
+        self.sync()
         return {"leaves": shown}
 
     def do_settle(self):

@@ -33,8 +33,11 @@ class Session(Sharing, Untouched, Timing, Records):
         if "torch._" in task["source"] + task.get("tests", "") + task.get("perf", ""):
             prepare_dynamo()
         self.reference = Child(device)
+        self.keeper = Child(device) if self.roomy else None
         self.load(self.reference, task["source"])()
         self.machine = self.reference.ask("machine")
+        with contextlib.suppress(Lost, AttributeError):     # where there is none files will do
+            self.room = self.keeper.ask("room")
         self.share(self.machine.get("uuid") or device)
         if device != "cpu":
             know_compiler(self.machine)
@@ -135,8 +138,8 @@ class Session(Sharing, Untouched, Timing, Records):
     def close(self):
         self.bury()
         self.end_scout()
+        self.spares += filter(None, (self.reference, self.keeper))
         self.end_spares()
-        self.reference.close()
         remove(self.shown)
 
     def open(self, known):
@@ -291,7 +294,7 @@ class Session(Sharing, Untouched, Timing, Records):
         elif self.task.get("counters", True):
             values, why = self.counters(child, out, baseline)
             lap("count")
-        self.evidence(out, facts["kernels"], values, why)
+        self.profile(out, facts["kernels"], values, why)
 
     def check_shapes(self, child, labels, options, out, baseline):
         """Each of the timed shapes: its results, then its times."""

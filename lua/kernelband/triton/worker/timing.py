@@ -10,7 +10,7 @@ from .inputs import LANES, place_of, secret, turns
 from .stats import Screen, half_of, log_ratios, median, of_pairs, of_processes, paired
 
 SPIN_GHZ, SPIN_MOST = 2.0, 16e6     # of the wait that lets the host get ahead; its ns at most
-TIME_S, NARROW = 0.6, 0.004         # of timing a candidate; an interval that is narrow enough
+TIME_S, NARROW = 0.5, 0.004         # of timing a candidate; an interval that is narrow enough
 BASELINE_S, CONFIRM_S = 1.6, 3.2    # of timing a baseline, and a winner again
 # Of a baseline that the host holds up, whose clock is noisier; and of one shape of it.
 BOUND_S, BOUND_LEAST_S, BOUND_MOST = 3.0, 0.5, 768

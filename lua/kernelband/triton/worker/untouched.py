@@ -67,7 +67,8 @@ class Found(SimpleNamespace):
 
 
 class Untouched:
-    shows, files = 0, ()            # of what was shown: how many, and those that are still there
+    shows, file = 0, ""     # of results: how many, and where the last ones are
+    room = None             # GPU memory for them: what a keeper says of it
 
     @property
     def poisons(self):
@@ -199,34 +200,31 @@ class Untouched:
     def shown_by(self, child, op, **request):
         """What a command shows, its tensors in a folder of ours: the child may write to its own
         while they are compared."""
-        reply = self.alike(child, op, **request)
+        reply = self.alike(child, op, room=self.room, **request)
+        self.forget_shown()
         self.shows += 1             # a name that is new, whatever lies at those before it
-        self.files = *self.files, "%s/%d.bin" % (self.shown, self.shows)
+        self.file = "%s/%d.bin" % (self.shown, self.shows)
         try:
-            os.replace(child.scratch + "/out.bin", self.files[-1])
-            if os.path.islink(self.files[-1]) or not os.path.isfile(self.files[-1]):
+            os.replace(child.scratch + "/out.bin", self.file)
+            if os.path.islink(self.file) or not os.path.isfile(self.file):
                 raise OSError(0, "no file")
         except OSError as e:
             raise Lost("crashed", "its results are not to be had: %s" % e.strerror) from None
         return reply
 
-    def forget_shown(self, *but):
-        """All but that, by name: where no file may be opened, too."""
-        for name in {*self.files} - {*but}:
-            try:
-                os.unlink(name)
-            except OSError:
-                remove(name)            # a folder, or gone
-        self.files = but
+    def forget_shown(self):
+        """By name: where no file may be opened, too."""
+        try:
+            os.unlink(self.file)
+        except OSError:
+            remove(self.file)           # a folder, or gone
 
     def verify(self, shown, op, exact=True, **request):
         """What the reference says of what was shown. Files that read where no one wrote fault by
         chance: it is asked twice, and not for float64 the second time."""
         try:
-            compared = self.reference.begin(op, leaves=shown.get("leaves"), file=self.files[-1],
-                                            exact=exact, **request)
-            self.forget_shown(self.files[-1])   # some ms, while that is compared
-            r = compared()
+            r = self.reference.ask(op, leaves=shown.get("leaves"), file=self.file, exact=exact,
+                                   room=self.room, **request)
         except Lost as e:
             late = e.verdict == "timeout"
             if late or not exact or self.reference.pid is not None:
@@ -258,8 +256,8 @@ class Untouched:
                            for x in shown["leaves"])
         settled = [who.begin("settle") for who in self.company(child) if who is not self.reference]
         r, *_ = together(lambda: self.patient(lambda: self.verify(
-            shown, "verify_shape", ignore=self.found.ignore.get(i, []),
-            allow=self.found.allowed(), **what)), *settled)
+            shown, "verify_shape", ignore=self.found.ignore.get(i, []), allow=self.found.allowed(),
+            timed=self.partner is self.reference, **what)), *settled)
         if s["baseline"] and not part:
             self.found.tell("shape " + i, r["told"])
         for key in ("count", "chance", "allowed"):
@@ -304,7 +302,8 @@ class Untouched:
         are timed."""
         if self.partner in (None, self.reference):
             return child.ask(op, **request)
-        return together(child.begin(op, **request), self.partner.begin(op, **request))[0]
+        own = dict(request, room=dict(self.room, handle=None)) if request.get("room") else request
+        return together(child.begin(op, **request), self.partner.begin(op, **own))[0]
 
     def first_calls(self, child, s):
         """A timed shape's inputs, and what a call takes, roughly. The candidate comes first in
