@@ -140,6 +140,13 @@ def test_a_default_device_is_kept_by_what_fills_unwritten_memory_and_none_of_wha
     os.unlink(file)
 
 
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "float64", "complex64"])
+def test_what_has_the_same_bits_is_alike_whatever_its_type(runner, kind):
+    x = torch.tensor([1.5, nan, -0.0, 3.0]).to(getattr(torch, kind))
+    same = dict(off=0, first=0, chance=0, worst=0.0)
+    assert runner().differing(x, [x.clone()], x.clone()) == same
+
+
 def test_results_are_shown_in_the_room_and_what_does_not_fit_in_it_in_a_file(runner, scratch):
     r = runner(bare=True)
     r.room = torch.zeros(10, dtype=torch.uint8)
