@@ -23,8 +23,14 @@ local function flipped(name, seed, flips)
   local bytes, rng = assert(core.system.read_file(base .. "/" .. name .. "/run.db")), core.rng(seed)
   local at = {}
   for _ = 1, flips do at[1 + rng:below(#bytes)] = 1 + rng:below(255) end
-  local out = { bytes:byte(1) }
-  for i = 1, #bytes do out[i] = string.char(bytes:byte(i) ~ (at[i] or 0)) end
+  local out, last, places = {}, 0, {}
+  for i in pairs(at) do places[#places + 1] = i end
+  table.sort(places)
+  for _, i in ipairs(places) do
+    out[#out + 1] = bytes:sub(last + 1, i - 1) .. string.char(bytes:byte(i) ~ at[i])
+    last = i
+  end
+  out[#out + 1] = bytes:sub(last + 1)
   local dir = worlds.folder()
   assert(core.system.mkdir_p(dir))
   assert(core.system.write_file(dir .. "/run.db", table.concat(out)))
