@@ -69,16 +69,12 @@ static FILE *create(const cpu_object *o, const char *name)
     return fopen(path, "w");
 }
 
-static kb_status write_sources(const cpu_object *o, const struct kb_build *b)
+static kb_status write_source(const cpu_object *o, const char *name,
+                              const char *text)
 {
-    FILE *kernel = create(o, "kernel.c"), *call = create(o, "call.c");
-    bool good = kernel && call;
-    if (good) {
-        fputs(b->source, kernel);
-        write_call(call, b);
-    }
-    good &= kernel && !fclose(kernel);
-    good &= call && !fclose(call);
+    FILE *f = create(o, name);
+    bool good = f && fputs(text, f) >= 0;
+    good &= f && !fclose(f);
     return good ? KB_OK : KB_ESYS;
 }
 
@@ -93,10 +89,8 @@ static bool is_identifier(const char *s)
 }
 
 /* In each folder only nobody writes, and only while the compiler runs. */
-static kb_status open_folder(cpu_object *o)
+static kb_status open_folder(const cpu_object *o)
 {
-    if (mkdir(o->dir, 0700))
-        return KB_ESYS;
     if (geteuid() == 0 && chown(o->dir, KB_JAIL_NOBODY, KB_JAIL_NOBODY))
         return KB_ESYS;
     return KB_OK;
@@ -147,7 +141,7 @@ static kb_status run_compiler(const cpu_object *o, const struct kb_build *b,
 static kb_status compile_unit(cpu_object *o, const struct kb_build *b,
                               int64_t deadline_ns, char *log, size_t cap)
 {
-    static const char *const make[] = { "-c", "kernel.c", "call.c", NULL };
+    static const char *const make[] = { "-c", "kernel.c", NULL };
     const char *const *more = strstr(o->device->head.info.compiler, "clang")
                             ? clang_remarks : gcc_remarks;
     char *text = b->sanitized ? NULL : malloc(KB_CPU_REMARKS);
@@ -160,16 +154,103 @@ static kb_status compile_unit(cpu_object *o, const struct kb_build *b,
     return run_compiler(o, b, NULL, make, deadline_ns, log, cap);
 }
 
+static kb_status copy_file(const char *path, const char *copy, mode_t mode)
+{
+    struct stat s;
+    int to = -1, from = open(path, O_RDONLY | O_CLOEXEC);
+    if (from >= 0)
+        to = open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
+    bool done = to >= 0 && !fstat(from, &s)
+             && sendfile(to, from, NULL, (size_t)s.st_size) == s.st_size
+             && !fchmod(to, mode);
+    kb_io_close(&from);
+    kb_io_close(&to);
+    return done ? KB_OK : KB_ESYS;
+}
+
+static void free_call(struct kb_cpu_call *c)
+{
+    free(c->text);
+    free(c);
+}
+
+/* Builds a call whose text is there, in a folder where no candidate's source
+ * ever is: none has a part in what is built for others. */
+static kb_status make_call(cpu_device *d, struct kb_cpu_call *c,
+                           const struct kb_build *b, int64_t deadline_ns,
+                           char *log, size_t cap)
+{
+    static const char *const make[] = { "-c", "call.c", NULL };
+    cpu_object o = { .device = d };
+    snprintf(o.dir, sizeof o.dir, "%s/call-XXXXXX", d->scratch);
+    if (!mkdtemp(o.dir))
+        return KB_ESYS;
+    snprintf(o.path, sizeof o.path, "%s/call.o", o.dir);
+    memcpy(c->path, o.path, sizeof c->path);
+    kb_status st = open_folder(&o);
+    KB_THEN(st, write_source(&o, "call.c", c->text));
+    KB_THEN(st, run_compiler(&o, b, NULL, make, deadline_ns, log, cap));
+    KB_THEN(st, close_folder(&o));
+    if (st)
+        kb_process_clear(o.dir);
+    return st;
+}
+
+/* The call of a kernel with these types: the one made before, or a new one. */
+static kb_status find_call(cpu_device *d, const struct kb_build *b,
+                           int64_t deadline_ns, char *log, size_t cap,
+                           const char **path)
+{
+    size_t n;
+    struct kb_cpu_call *c = calloc(1, sizeof *c), *kept = d->calls;
+    FILE *f = c ? open_memstream(&c->text, &n) : NULL;
+    kb_status st = f ? KB_OK : KB_ENOMEM;
+    if (f) {
+        write_call(f, b);
+        st = fclose(f) ? KB_ENOMEM : KB_OK;
+    }
+    while (!st && kept && (kept->sanitized != b->sanitized
+                           || strcmp(kept->text, c->text) != 0))
+        kept = kept->next;
+    if (!st && !kept) {
+        c->sanitized = b->sanitized;
+        st = make_call(d, c, b, deadline_ns, log, cap);
+        if (!st) {
+            c->next = d->calls;
+            kept = d->calls = c;
+            c = NULL;
+        }
+    }
+    *path = st ? NULL : kept->path;
+    if (c)
+        free_call(c);
+    return st;
+}
+
+void kb_cpu_forget_calls(cpu_device *d)
+{
+    while (d->calls) {
+        struct kb_cpu_call *next = d->calls->next;
+        free_call(d->calls);
+        d->calls = next;
+    }
+}
+
 /* In two steps: kernel.o shows what the source alone brought, without what
  * the linker adds of the compiler's own library. */
-static kb_status compile(cpu_object *o, const struct kb_build *b, char *log,
-                         size_t cap)
+static kb_status compile(cpu_device *d, cpu_object *o, const struct kb_build *b,
+                         char *log, size_t cap)
 {
     static const char *const link[] = {
         "-o", "kernel.so", KB_CPU_OWN, "call.o", "-lm", NULL
     };
+    const char *call = NULL;
+    char copy[sizeof o->path];
     int64_t deadline_ns = kb_clock_now_ns() + b->timeout_ns;
+    snprintf(copy, sizeof copy, "%s/call.o", o->dir);
     kb_status st = compile_unit(o, b, deadline_ns, log, cap);
+    KB_THEN(st, find_call(d, b, deadline_ns, log, cap, &call));
+    KB_THEN(st, copy_file(call, copy, 0444));
     KB_THEN(st, run_compiler(o, b, NULL, link, deadline_ns, log, cap));
     return st ? st : close_folder(o);
 }
@@ -228,24 +309,15 @@ static kb_status build(kb_object *base, const struct kb_build *b, char *log,
     snprintf(o->dir, sizeof o->dir, "%s/%llu", d->scratch,
              (unsigned long long)++d->objects);
     snprintf(o->path, sizeof o->path, "%s/kernel.so", o->dir);
-    kb_status st = open_folder(o);
-    KB_THEN(st, write_sources(o, b));
-    return st ? st : compile(o, b, log, cap);
+    kb_status st = mkdir(o->dir, 0700) ? KB_ESYS : open_folder(o);
+    KB_THEN(st, write_source(o, "kernel.c", b->source));
+    return st ? st : compile(d, o, b, log, cap);
 }
 
 kb_status kb_cpu_copy(const cpu_object *o, char *path, size_t cap)
 {
-    struct stat s;
-    int to = -1, from = open(o->path, O_RDONLY | O_CLOEXEC);
     snprintf(path, cap, "%s/process.so", o->dir);
-    if (from >= 0)
-        to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
-    bool done = to >= 0 && !fstat(from, &s)
-             && sendfile(to, from, NULL, (size_t)s.st_size) == s.st_size
-             && !fchmod(to, 0555);
-    kb_io_close(&from);
-    kb_io_close(&to);
-    return done ? KB_OK : KB_ESYS;
+    return copy_file(o->path, path, 0555);
 }
 
 const struct kb_object_ops kb_cpu_object = {

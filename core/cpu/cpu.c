@@ -221,6 +221,7 @@ static void close_device(kb_device *base)
     kb_io_close(&d->lock_fd);
     kb_io_close(&d->taken_fd);
     join_processors(d);
+    kb_cpu_forget_calls(d);
     free(d);
 }
 

@@ -34,6 +34,7 @@ typedef struct cpu_device {
     int taken_fd;               /* the socket that marks it; -1: another's */
     bool apart;                 /* this process keeps off it */
     uint64_t objects;           /* made so far */
+    struct kb_cpu_call *calls;  /* built once for all objects */
 } cpu_device;
 
 typedef struct cpu_object {
@@ -41,6 +42,14 @@ typedef struct cpu_object {
     const cpu_device *device;
     char dir[4096 + 32], path[4096 + 64];
 } cpu_object;
+
+/* The generated call of all kernels with one signature, built. */
+struct kb_cpu_call {
+    struct kb_cpu_call *next;
+    char *text;                 /* its source */
+    bool sanitized;
+    char path[4096 + 64];
+};
 
 /* Where one array lies, the same in the parent's and the child's view of the
  * input or the output memory: bytes [first, first + room) are its own, whole
@@ -99,6 +108,9 @@ typedef struct cpu_buffers {
     uint64_t in_bytes, out_bytes;
     bool sealed;
 } cpu_buffers;
+
+/* Frees what is remembered of a device's calls. */
+void kb_cpu_forget_calls(cpu_device *d);
 
 /* Writes info.flags, the options every source is built with. */
 void kb_cpu_name_flags(cpu_device *d);
