@@ -134,7 +134,11 @@ $(B)/%.o: %.c Makefile
 T       ?= %
 ALONE   := check_device spec_evidence spec_layers
 NAMES   := $(filter $(T),$(notdir $(TESTS)) $(basename $(notdir $(SPECS))))
-CHECKS  := $(addprefix run-,$(filter-out $(ALONE),$(NAMES)))
+# Those that take longest, the longest first: what begins last is short, and both processors end at
+# about the same time.
+LONGEST := spec_candidates spec_mistakes spec_check spec_truth spec_eval spec_verify spec_llm_server \
+           check_nvrtc spec_paired spec_admission spec_alive spec_sure spec_damage spec_serve
+CHECKS  := $(addprefix run-,$(filter-out $(ALONE),$(filter $(NAMES),$(LONGEST)) $(filter-out $(LONGEST),$(NAMES))))
 LAST    := $(CHECKS)
 $(foreach t,$(addprefix run-,$(filter $(ALONE),$(NAMES))),$(eval $t: | $(LAST))$(eval LAST := $t)$(eval CHECKS += $t))
 .PHONY: $(CHECKS)
