@@ -141,15 +141,18 @@ LONGEST := spec_candidates spec_mistakes spec_check spec_truth spec_eval spec_ve
 CHECKS  := $(addprefix run-,$(filter-out $(ALONE),$(filter $(NAMES),$(LONGEST)) $(filter-out $(LONGEST),$(NAMES))))
 LAST    := $(CHECKS)
 $(foreach t,$(addprefix run-,$(filter $(ALONE),$(NAMES))),$(eval $t: | $(LAST))$(eval LAST := $t)$(eval CHECKS += $t))
-.PHONY: $(CHECKS)
-check: $(CHECKS)
+# All they need is made before: make passes over a test that waits for something, and comes back to
+# it after all others.
+.PHONY: checks $(CHECKS) fresh-check
+NEEDED  := all $(SERVER) $(STUB) $(filter $(NAMES:%=$(B)/tests/%),$(TESTS))
+check: $(NEEDED) fresh-check
+	@$(MAKE) --no-print-directory checks
+checks: $(CHECKS)
 	@$(if $(NAMES),,echo "make check: no test is named $(T)" >&2; exit 2)
 	@sh tests/lib/check.sh all $(B)/check $(NAMES)
-$(filter run-check_%,$(CHECKS)): run-%: $(B)/tests/%
-.PHONY: fresh-check
 fresh-check:
 	@mkdir -p $(B)/check && rm -f $(B)/check/roofline.json
-$(CHECKS): run-%: | all $(SERVER) $(STUB) fresh-check
+$(CHECKS): run-%: | $(NEEDED)
 	@sh tests/lib/check.sh one $(B)/check $* $(if $(filter check_%,$*),$(B)/tests/$*,$(KB) run $(filter %/$*.lua,$(SPECS)))
 
 # make check-triton [T=NAME] [PYTHON=..]: the tests that need Python with torch and triton, which run
