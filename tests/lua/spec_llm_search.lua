@@ -367,7 +367,7 @@ t.test("while a quota is spent one pull asks, each time after twice as long", fu
     .. json.encode { error = { type = "insufficient_quota", message = "no more" } }
     .. "\non POST *\n times 5\n head 429\n json "
     .. json.encode { error = { type = "insufficient_quota", message = "no more" } } .. "\n"
-    .. always, { patience = 1, retry = 0.01, parallel = 4, budget = { steps = 4 } })
+    .. always, { patience = 1, retry = 0.004, parallel = 4, budget = { steps = 4 } })
   t.equal({ r.state, r.pulls }, { "done", 4 })
   assert(n <= 9 + 5, n)
 end)
