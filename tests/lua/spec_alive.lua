@@ -30,18 +30,18 @@ local worlds = { function(seed) return kb.synthetic { seed = seed } end,
 -- Parents, strategies and outcomes of 40 pulls. usual: those of another search; nil when this one
 -- has another pull, after which it does not go on.
 local function choices(file, params, world, seed, usual)
-  local out, other = {}, false
+  local out, differs = {}, false
   local function on_pull(p)
     local child = p.child or {}
     local text = ("%d %s %s"):format(p.parent.id, p.strategy_name, child.speedup or p.verdict)
-    other = usual and text ~= usual[#out + 1]
-    if other then error "another pull" end
+    differs = usual and text ~= usual[#out + 1]
+    if differs then error "another pull" end
     out[#out + 1] = text
   end
   local done, why = pcall(kb.search, { task = worlds[world](seed), seed = seed,
     budget = { steps = 40 }, policy = kb.policy(file, params), confirm = false,
     on_pull = on_pull })
-  if not done and not other then error(why, 0) end
+  if not done and not differs then error(why, 0) end
   return done and (not usual or #out == #usual) and out or nil
 end
 

@@ -1,6 +1,6 @@
 -- evaluate/evidence_triton.lua - what is known of a Triton kernel that its worker timed: hardware
--- counters where there are some, else what it was compiled to, and the bytes and operations that its
--- script of timed shapes counts. The features are those of evidence_cuda.lua.
+-- counters where there are some, else what it was compiled to, and the bytes and operations that
+-- its script of timed shapes counts. The features are those of evidence_cuda.lua.
 --
 --   evidence.add(evaluation, machine) -> evaluation
 --
