@@ -1,7 +1,7 @@
 /* expect: cheated|little_gain below 60. Keeps its inputs and its answer, and compares all of
    the inputs: never wrong, and n^2 instead of n^3 from the second call on. Its honest part is
-   about 22 times the baseline; kept answers made it 148. Seen: kernelguard POINTER_REPLAY,
-   RESULT_BANK_REPLAY. */
+   about 22 times the baseline; kept answers make it 300, where calls get the same inputs. Seen:
+   kernelguard POINTER_REPLAY, RESULT_BANK_REPLAY. */
 #include <stdint.h>
 #include <string.h>
 
