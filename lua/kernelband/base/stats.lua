@@ -17,11 +17,11 @@ end
 -- The numbers of a list in ascending order.
 local function sorted(name, list, most)
   if type(list) ~= "table" then refuse(name, 1, "a table", list) end
-  local n, x = #list, {}
+  local n, x, type_of = #list, {}, math.type
   if n == 0 or n > most then refuse(name, 1, ("1 to %d numbers"):format(most), n) end
   for i = 1, n do
     local v = list[i]
-    if type(v) ~= "number" or v ~= v or math.abs(v) > largest then
+    if not type_of(v) or v - v ~= 0 then            -- NaN and the infinities give NaN
       refuse(name, 1, "a finite number", v, ("element %d: "):format(i))
     end
     x[i] = v + 0.0
@@ -150,9 +150,12 @@ local function interval_of(n, confidence)
 end
 
 local function wilcoxon(x, d, below)
-  local walsh = {}
-  for i = 1, #x do
-    for j = i, #x do walsh[#walsh + 1] = between(x[i], x[j]) end
+  local walsh, n = {}, 0
+  for i, v in ipairs(x) do
+    for j = i, #x do
+      n = n + 1
+      walsh[n] = v / 2 + x[j] / 2       -- between, of which there are many
+    end
   end
   table.sort(walsh)
   return { method = "wilcoxon", estimate = middle(walsh), low = walsh[d + 1],
