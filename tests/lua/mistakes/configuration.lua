@@ -124,7 +124,7 @@ return {
   { "a trace that is no JSON", files = { ["x.json"] = "tile;time\n4;2\n" },
     script = "require('kernelband').trace 'x.json'", says = "x.json" },
   { "a trace that is cut off",
-    before = "gzip -c /dev/zero | head -c 0 > x; X | gzip -c | head -c 15 > x.json.gz",
+    before = "printf '{\"a\": [1, 2, 3]}' | gzip -c | head -c 15 > x.json.gz",
     script = "require('kernelband').trace 'x.json.gz'", says = "x.json.gz" },
   { "a trace whose JSON is something else", files = { ["x.json"] = "{\"a\": [1, 2, 3]}" },
     script = "require('kernelband').trace 'x.json'", says = "x.json" },
