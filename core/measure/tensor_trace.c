@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { BLOCK = 256 };
+
 /* Word i of a random sequence named by seed. */
 static uint64_t word_at(uint64_t seed, uint64_t i)
 {
@@ -16,11 +18,19 @@ struct poison {
 void kb_tensor_nudge(void *a, size_t n, enum kb_dtype dtype, double by,
                      uint64_t most, uint64_t seed)
 {
-    for (size_t i = 0; i < n && (dtype == KB_F64 || dtype == KB_F32); i++) {
-        uint64_t word = word_at(seed, i);
-        double times = by * (double)(1 + (word >> 1) % most);
-        kb_tensor_set(a, dtype, i, kb_tensor_get(a, dtype, i)
-                                   * (1 + (word & 1 ? times : -times)));
+    double x[BLOCK];
+    if (dtype != KB_F64 && dtype != KB_F32)
+        return;
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t part = n - at < BLOCK ? n - at : BLOCK;
+        char *block = (char *)a + at * kb_dtype_bytes(dtype);
+        kb_tensor_widen(x, block, part, dtype);
+        for (size_t i = 0; i < part; i++) {
+            uint64_t word = word_at(seed, at + i);
+            double times = by * (double)(1 + (word >> 1) % most);
+            x[i] *= 1 + (word & 1 ? times : -times);
+        }
+        kb_tensor_narrow(block, x, part, dtype);
     }
 }
 
