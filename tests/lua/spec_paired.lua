@@ -8,7 +8,7 @@ local paired = require "kernelband.evaluate.paired"
 local times = require "times"
 local win = require "kernelband.evaluate.win"
 
--- Draws of a mean or a share. Many where its bound is as near as four standard errors; with the
+-- Draws of a mean or a share. Many where its bound is within four standard errors; with the
 -- fewer of the others it still is five of them away and more.
 local many, some, few = 2000, 800, 400
 local kernels = { "gemv_4m", "chase", "small_products" }
