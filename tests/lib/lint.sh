@@ -33,7 +33,7 @@ for e in $(git ls-files 2>/dev/null | cut -d/ -f1 | sort -u); do
   case $e in core|lua|strategies|policies|examples|tests|Makefile|README.md|LICENSE|.*) ;; *) say "top-level entry $e" ;; esac
 done
 
-# Each seeded fault still is one: make faults takes ten minutes to say so.
+# The patch of each seeded fault applies: make faults takes ten minutes to say so.
 if command -v patch >/dev/null; then
   for f in tests/faults/*.patch; do
     patch -p1 --dry-run -s -f -F0 <"$f" >/dev/null 2>&1 || say "$f applies no more: make it anew"

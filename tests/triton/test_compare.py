@@ -140,6 +140,17 @@ def test_a_default_device_is_kept_by_what_fills_unwritten_memory_and_none_of_wha
     os.unlink(file)
 
 
+def test_only_a_run_that_is_asked_for_again_has_other_work_beside_it(runner, scratch):
+    torch.save([[base]] * 9, scratch + "/runs")
+    r = runner(LISTED.format(scratch), "def test_op():\n    return op()\nresult = test_op()\n")
+    again = []
+    r.crowd = again.append
+    leaves = r.put({"result": [with_(base, (7, 8))]}, 7)["leaves"]
+    out = r.do_verify_tests(seed=3, leaves=leaves, file=scratch + "/out.bin", poisons=(11, 48),
+                            exact=False)
+    assert "wrong" in out and again == [False, False, True, True, True, True]
+
+
 @pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "float64", "complex64"])
 def test_what_has_the_same_bits_is_alike_whatever_its_type(runner, kind):
     x = torch.tensor([1.5, nan, -0.0, 3.0]).to(getattr(torch, kind))

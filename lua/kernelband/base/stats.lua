@@ -154,7 +154,7 @@ local function wilcoxon(x, d, below)
   for i, v in ipairs(x) do
     for j = i, #x do
       n = n + 1
-      walsh[n] = v / 2 + x[j] / 2       -- between, of which there are many
+      walsh[n] = v / 2 + x[j] / 2       -- `between`, without a call
     end
   end
   table.sort(walsh)

@@ -57,7 +57,7 @@ function triton.new(spec)
     job = { kind = spec.kind, module = spec.module, source = spec.source, tests = spec.tests,
             perf = spec.perf } }
   function t.environment(options) return environment(t, options) end
-  t.learn = require("kernelband.evaluate.evidence_triton").add
+  t.with_evidence = require("kernelband.evaluate.evidence_triton").add
   function t.worker_argv(device)
     return { interpreter(t), python.worker, "serve", device, python.inject() }
   end

@@ -161,9 +161,9 @@ end
 
 -- The life of a slot ------------------------------------------------------------------
 
--- An evaluation with what the task knows how to conclude from it.
-local function learn(self, evaluation, machine)
-  return self.task.learn and self.task.learn(evaluation, machine) or evaluation
+-- An evaluation with its evidence, which the worker of some tasks leaves to us.
+local function with_evidence(self, evaluation, machine)
+  return self.task.with_evidence and self.task.with_evidence(evaluation, machine) or evaluation
 end
 
 -- Gives a slot a process that has opened the task; false: there is none to be had. A process that
@@ -177,7 +177,7 @@ local function open(self, slot)
       { op = "open", task = self.task.job or self.task.dir, known = self.first })
     if reply and reply.ready then
       slot.reopened = false
-      self.first, self.machine = self.first or learn(self, reply.ready, reply.machine),
+      self.first, self.machine = self.first or with_evidence(self, reply.ready, reply.machine),
                                  self.machine or reply.machine
       keep_spare(slot)
       self.opened:resolve(self.first)
@@ -231,7 +231,7 @@ local function judge(self, slot, job)
   local evaluation = reply and reply.evaluation
   if type(evaluation) ~= "table" and why ~= "unsent" then return recover(self, slot, job, why) end
   if evaluation and not evaluation.lost then
-    job.promise:resolve(learn(self, evaluation, self.machine))
+    job.promise:resolve(with_evidence(self, evaluation, self.machine))
     return true
   end
   stop(self, slot)

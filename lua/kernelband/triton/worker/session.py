@@ -36,8 +36,8 @@ class Session(Sharing, Untouched, Timing, Records):
         self.keeper = Child(device) if self.roomy else None
         self.load(self.reference, task["source"])()
         self.machine = self.reference.ask("machine")
-        with contextlib.suppress(Lost, AttributeError):     # where there is none files will do
-            self.room = self.keeper.ask("room")
+        with contextlib.suppress(Lost):         # where there is none files will do
+            self.room = self.keeper and self.keeper.ask("room")
         self.share(self.machine.get("uuid") or device)
         if device != "cpu":
             know_compiler(self.machine)
