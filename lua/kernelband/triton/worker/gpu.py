@@ -22,8 +22,7 @@ CHIPS = {(8, 0): b"GA100", (8, 6): b"GA102", (8, 9): b"AD102", (9, 0): b"GH100",
 def get_ready():
     """What every child would do for itself before it compiles: read all of the compiler for the key
     of the cache, which takes a second, and import what a first launch does."""
-    for name in ("torch.fx.experimental.symbolic_shapes", "triton.compiler.code_generator",
-                 "triton.experimental.gluon"):
+    for name in ("torch.fx.experimental.symbolic_shapes", "triton.compiler.code_generator"):
         with contextlib.suppress(Exception):        # not every version has it
             importlib.import_module(name)
     for name in ("triton.runtime.cache", "triton.compiler.compiler"):   # the latter before 3.6
