@@ -264,7 +264,7 @@ class Gpu:
         worker.write_frame, worker.read_frame, worker.time = write_frame, read_frame, self.clock
         worker.Runner = lambda device, scratch, *trusted: Stand(gpu, scratch)
         worker.Scout = lambda scratch, *what: Stand(gpu, scratch, True)
-        worker.know_compiler = lambda machine: None
+        worker.know_gpu = lambda *given: None
 
     def session(self, **task):
         """A session of a file, whose name is that of no other GPU on this machine."""

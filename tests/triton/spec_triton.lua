@@ -283,6 +283,9 @@ local function left_behind()
   return n, whose
 end
 
+-- A process that runs no file keeps memory of the GPU that results are shown in.
+local keepers = on_gpu and 1 or 0
+
 t.test("a winner is confirmed by processes that no candidate was beside, of the same worker",
        function()
   local honest = import {}.source:gsub("BLOCK_SIZE = 64", "BLOCK_SIZE = 128")
@@ -295,7 +298,9 @@ t.test("a winner is confirmed by processes that no candidate was beside, of the 
   t.equal(n >= 1, true)
   local worker_before, worker_after = select(2, next(before)), select(2, next(after))
   t.equal(worker_after, worker_before)
-  for pid in pairs(after) do t.equal(before[pid], nil, "process " .. pid .. " is an old one") end
+  local old = 0
+  for pid in pairs(after) do old = old + (before[pid] and 1 or 0) end
+  t.equal(old, keepers)
   t.equal(judge(honest).verdict, "ok")
 end)
 
@@ -317,8 +322,9 @@ end
 
 t.test("nothing that candidates started or wrote stays behind", function()
   local n, till = left_behind(), core.system.now_ns() + 5 * second_ns
-  while n > 2 and core.system.now_ns() < till do n = left_behind() end     -- no one asks for it
-  t.equal(n >= 1 and n <= 2, true, n .. " processes")     -- the reference, and a spare
+  local most = keepers + (on_gpu and 3 or 2)      -- the reference, a spare and its partner
+  while n > most and core.system.now_ns() < till do n = left_behind() end     -- no one asks for it
+  t.equal(n >= 1 and n <= most, true, n .. " processes")
   t.equal(core.system.exists "/tmp/kernelband_triton_was_here", nil)
   evaluator.close()
   t.equal(left_behind(), 0)

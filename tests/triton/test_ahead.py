@@ -320,6 +320,6 @@ def test_a_worker_gets_ready_for_a_triton_it_does_not_know_and_starts_no_thread(
         if hasattr(module, "triton_key"):
             del module.triton_key
     worker.get_ready()
-    worker.know_compiler({"capability": [9, 0]})
+    worker.know_gpu({"capability": [9, 0]}, True)
     assert threading.active_count() == 1 and len(os.listdir("/proc/self/task")) == 1
     assert not torch.cuda.is_initialized()

@@ -140,18 +140,27 @@ def test_a_default_device_is_kept_by_what_fills_unwritten_memory_and_none_of_wha
     os.unlink(file)
 
 
+def test_results_of_tests_that_are_large_for_the_gpu_are_kept_on_the_cpu(runner, monkeypatch):
+    r = runner(bare=True)
+    r.cpu, r.run_tests, r.keep = False, lambda *a: [base], lambda value, seed, where: where
+    for free, where in ((32 * 400, None), (32 * 400 - 1, "cpu")):
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, 1 << 40))
+        assert r.keep_tests(1, 11) == where
+
+
 def test_only_a_run_that_is_asked_for_again_has_other_work_beside_it(runner, scratch):
     torch.save([[base]] * 9, scratch + "/runs")
     r = runner(LISTED.format(scratch), "def test_op():\n    return op()\nresult = test_op()\n")
-    again = []
-    r.crowd = again.append
+    ran, real = [], r.run_tests
+    r.crowd, r.run_tests = lambda: ran.append("beside"), lambda *a: ran.append("run") or real(*a)
     leaves = r.put({"result": [with_(base, (7, 8))]}, 7)["leaves"]
     out = r.do_verify_tests(seed=3, leaves=leaves, file=scratch + "/out.bin", poisons=(11, 48),
                             exact=False)
-    assert "wrong" in out and again == [False, False, True, True, True, True]
+    assert "wrong" in out and ran == ["run", "run"] + 4 * ["beside", "run"]
 
 
-@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "kind", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "float64", "complex64", "complex128"])
 def test_what_has_the_same_bits_is_alike_whatever_its_type(runner, kind):
     x = torch.tensor([1.5, nan, -0.0, 3.0]).to(getattr(torch, kind))
     same = dict(off=0, first=0, chance=0, worst=0.0)

@@ -167,6 +167,9 @@ def test_small_inputs_and_results_lie_elsewhere_from_call_to_call(timed, worker)
         held.append(len(r.former))
     assert len(places) == 16
     assert sorted(set(held)) == [0, 1, 2, 3] and len(results) > 1
+    r.took_ns = 2e6                             # where they lie makes nothing of a long call
+    r.do_prepare(seed=worker.secret((5, 3)))
+    assert r.former == []
 
 
 @pytest.mark.parametrize("drawn, call", [

@@ -148,8 +148,20 @@ def test_results_are_compared_in_a_file_that_their_process_does_not_have(gpu):
     assert gpu.judge(s)["verdict"] == "ok"
     assert set(order) == {b"1234"}
     # The reference's first runs are made while it is shown, its comparison while it settles.
-    ops = [op for stand, op, _ in gpu.log if op in ("expect", "show", "settle", "verify_shape")]
-    assert ops[:6] == ["expect", "show", "show", "settle", "settle", "verify_shape"]
+    ops = [op for stand, op, _ in gpu.log if op in (
+        "test", "verify_tests", "expect", "show", "settle", "verify_shape")]
+    assert ops[:12] == 3 * ["expect", "test", "test", "verify_tests"]
+    assert ops[12:18] == ["expect", "show", "show", "settle", "settle", "verify_shape"]
+
+
+def test_of_a_shape_that_leaves_something_to_chance_a_second_look_has_two_runs_made_ahead(gpu):
+    for chance, later in ((0, {1}), (1, {2})):
+        gpu.on["verify_shape"] = lambda *_, chance=chance: {
+            "count": 4, "chance": chance, "allowed": 0, "told": {}, "beyond": False}
+        assert gpu.judge(gpu.session())["verdict"] == "ok"
+        runs = [(r["part"], r["runs"]) for _, op, r in gpu.log if op == "expect" and "runs" in r]
+        assert {n for part, n in runs if not part} == {2}
+        assert {n for part, n in runs if part} == later
 
 
 def test_a_room_that_no_file_runs_in_takes_what_a_candidate_shows_and_none_of_its_partners(gpu):
@@ -163,7 +175,8 @@ def test_a_room_that_no_file_runs_in_takes_what_a_candidate_shows_and_none_of_it
     def rooms(own, *ops):
         return {(r["room"]["size"], r["room"]["handle"]) for stand, op, r in gpu.log
                 if op in ops and mine(stand) == own}
-    assert rooms(True, "test", "show") == {(64, "5a")} == rooms(False, "verify_tests", "verify_shape")
+    assert rooms(True, "test", "show") == {(64, "5a")}
+    assert rooms(False, "verify_tests", "verify_shape") == {(64, "5a")}
     assert rooms(False, "test", "show") == {(64, None)}         # memory of its own
     s.close()
     assert gpu.alive() == []
@@ -272,7 +285,7 @@ def test_a_baseline_has_all_its_time_for_a_command(gpu):
 
 
 def test_a_reference_that_is_late_says_so(gpu):
-    gpu.on["expect"] = lambda stand, request: {"lasts": 70.0}
+    gpu.on["expect"] = lambda stand, request: {"lasts": 70.0} if request.get("show") else None
     out = gpu.judge(gpu.session())
     assert (out["verdict"], out["reason"]) == (
         "timeout", "the reference: expect took more than 60 s")
@@ -280,7 +293,7 @@ def test_a_reference_that_is_late_says_so(gpu):
 
 def test_a_candidate_that_gave_a_reason_itself_is_judged_by_that(gpu):
     s = gpu.session()
-    gpu.on["expect"] = lambda stand, request: {"lasts": 70.0}
+    gpu.on["expect"] = lambda stand, request: {"lasts": 70.0} if request.get("show") else None
 
     def shows(stand, request):
         stand.put([])

@@ -12,8 +12,9 @@ PART = 8 << 20              # bytes of a tensor that is always compared whole
 SAMPLE = (1024, 1024)       # of one that is not: blocks, elements a block
 WHOLE_MOST = 1 << 30        # bytes of what a call returns that are compared whole,
 INPUTS_WHOLE = 256 << 20    # and of that with its inputs
-CHUNK = 1 << 23             # elements that are compared at once
+CHUNK, FEW = 1 << 23, 1 << 14   # elements that are compared at once; that the CPU compares
 MORE = 4                    # runs of the reference before it is believed against a candidate
+TESTS_KEPT = 32             # results of tests stay on the GPU where so many times as much is free
 ROUNDED = 0.02              # share of integers made of floats that may be off by one, at most
 # Half a unit in the last place of what is computed with, and how many a sum may be off.
 UNITS = {"float64": (2 ** -53, 256), "float32": (2 ** -24, 256), "float16": (2 ** -11, 8),
@@ -53,7 +54,7 @@ class Reference:
     expected = ()                   # of which seed and show, or None for tests; the first runs
 
     def keep(self, value, seed, where=None, part=False):
-        """Of tests on the CPU: a run after this one finds the GPU's memory as this one did."""
+        """Copies of all that there is to compare, where it lies or there."""
         leaves = list(walk(value))
         parts = in_part(leaves, part)
         return [(path, (leaf.dtype, list(leaf.shape), self.flat(
@@ -128,7 +129,8 @@ class Reference:
         data = self.read(file, leaf, n * want.element_size())
         if data is None:
             return {"wrong": "%s: its bytes are missing" % path}
-        got, want = data.view(dtype), want.to(self.device)
+        where = "cpu" if n <= FEW else self.device      # to start many kernels takes longer
+        got, want = data.view(dtype).to(where), want.to(where)
         others = [b[2].to(want.device) for b in others
                   if isinstance(b, tuple) and b[2].shape == want.shape]
         exact = exact[2].to(want.device) if isinstance(exact, tuple) \
@@ -171,7 +173,8 @@ class Reference:
         if not (want.dtype.is_floating_point or want.dtype.is_complex):
             return self.differing_integers(want, others, got)
         torch, n = self.torch, want.numel()
-        if all(torch.equal(want.view(torch.uint8), x.view(torch.uint8)) for x in (got, *others)):
+        bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32}.get(want.itemsize, torch.int64)
+        if all(torch.equal(want.view(bits), x.view(bits)) for x in (got, *others)):
             return dict(off=0, first=0, chance=0, worst=0.0)
         wide = torch.complex128 if want.dtype.is_complex else torch.float64
 
@@ -180,10 +183,8 @@ class Reference:
                 yield at, *(t[at:at + CHUNK].to(wide) for t in tensors)
 
         def rms(of):
-            total, count = 0.0, 0
-            for x in of:
-                x = x[torch.isfinite(x)].abs()
-                total, count = total + float(x.square().sum()), count + x.numel()
+            squares = (x[torch.isfinite(x)].abs().square() for x in of)
+            total, count = map(sum, zip(*[(float(x.sum()), len(x)) for x in squares]))
             return math.sqrt(total / count) if count else 0.0
         mean, own = rms(w for _, w in chunks(want)), 0.0
         if exact is not None:
@@ -261,35 +262,43 @@ class Reference:
                 out[name[4:]] = finite(float(getattr(self.perf, name)(self.work, ns / 1e6)))
         return out
 
+    def keep_tests(self, seed, poison, change=None):
+        """On the CPU what is large: a run after this one finds the GPU's memory as this one did."""
+        found = self.run_tests(seed, poison, change)
+        small = self.cpu or TESTS_KEPT * bytes_of(x for _, x in walk(found)) \
+            <= self.torch.cuda.mem_get_info()[0]
+        return self.keep(found, seed, None if small else "cpu")
+
+    def do_expect(self, seed, poisons, show=None, part=False, runs=2):
+        """The first runs that do_verify_tests, or that with show compares with, made while a
+        candidate does the same."""
+        if self.expected[:2] != (seed, show):
+            self.expected = seed, show, [
+                self.run_shape(seed, show, poison, part) if show else self.keep_tests(seed, poison)
+                for poison in poisons[:runs]]
+
     def do_verify_tests(self, seed, leaves, file, poisons, ignore=(), allow=None, exact=True):
         def run(k):
-            self.crowd(k > 1)
-            return self.keep(self.run_tests(seed, poisons[k % 2]), seed, "cpu")
-        if self.expected[:2] != (seed, None):
-            self.expected = seed, None, [run(0), run(1)]
+            self.crowd()
+            return self.keep_tests(seed, poisons[k % 2])
+        self.do_expect(seed, poisons)
         return self.verify(self.expected[2], leaves, file, run, ignore, allow, exact and (
-            "tests", lambda: self.keep(self.run_tests(seed, None, self.widened), seed, "cpu")))
+            "tests", lambda: self.keep_tests(seed, None, self.widened)))
 
-    def run_shape(self, seed, show, poison, part, again=False):
+    def run_shape(self, seed, show, poison, part, beside=dict):
         """(what is kept of a checked call, whether it wrote outside of its inputs)"""
         self.do_prepare(seed)
-        self.crowd(again)
+        beside()
         self.do_call(poison)
         return self.keep([self.result, self.work], show, None, part), self.beyond()
 
-    def do_expect(self, seed, show, poisons, part):
-        """The first runs that do_verify_shape compares with, made while the other is shown."""
-        self.expected = seed, show, [self.run_shape(seed, show, poison, part)
-                                     for poison in poisons[:1 if part else 2]]
-
-    def do_verify_shape(self, seed, show, leaves, file, poisons, part, ignore=(), allow=None,
+    def do_verify_shape(self, seed, show, leaves, file, poisons, part, runs, ignore=(), allow=None,
                         exact=True, timed=True):
-        if self.expected[:2] != (seed, show):
-            self.do_expect(seed, show, poisons, part)
+        self.do_expect(seed, poisons, show, part, runs)
         done, self.expected = self.expected[2], ()
 
         def run(k):
-            done.append(self.run_shape(seed, show, poisons[k % 2], part, True))
+            done.append(self.run_shape(seed, show, poisons[k % 2], part, self.crowd))
             return done[k][0]
 
         def in_float64():

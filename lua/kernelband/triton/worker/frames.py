@@ -8,6 +8,7 @@ import time
 import traceback
 
 FRAME_MAX = 64 << 20
+SPIN_S, PARENTS_SPIN_S = 3e-4, 2e-3     # of a child, which is asked again at once or not for long
 LACKING = "more memory than is free"
 REDRAW = "redraw", "inputs that no two writes share"    # timed ones are to be drawn otherwise
 
@@ -26,7 +27,12 @@ class Lost(Exception):
 
 
 def await_ready(deadline, reads=(), writes=()):
-    """Until the pipe can be read or written; None is no deadline."""
+    """Until the pipe can be read or written; None is no deadline. To be woken takes longer than to
+    answer: it sleeps only when there has been nothing for a while."""
+    awake = time.monotonic() + (SPIN_S if deadline is None else PARENTS_SPIN_S)
+    while time.monotonic() < awake:
+        if any(select.select(reads, writes, [], 0)):
+            return
     if deadline is not None:
         left = deadline - time.monotonic()
         if left <= 0 or not any(select.select(reads, writes, [], left)):
@@ -35,7 +41,7 @@ def await_ready(deadline, reads=(), writes=()):
 
 def write_frame(fd, value, deadline=None):
     """With a deadline fd must not block: whoever should read may have stopped to."""
-    data = json.dumps(value, allow_nan=False).encode()
+    data = ENCODER.encode(value).encode()
     data = memoryview(struct.pack("<I", len(data)) + data)
     while data:
         await_ready(deadline, writes=[fd])
@@ -64,7 +70,11 @@ def read_frame(fd, deadline=None):
     n, = struct.unpack("<I", read_exactly(fd, 4, deadline))
     if n > FRAME_MAX:
         raise EOFError
-    return json.loads(read_exactly(fd, n, deadline), parse_float=number, parse_constant=number)
+    return DECODER.decode(read_exactly(fd, n, deadline).decode())
+
+
+ENCODER = json.JSONEncoder(allow_nan=False)     # made once: that takes as long as a short frame
+DECODER = json.JSONDecoder(parse_float=number, parse_constant=number)
 
 
 def finite(x):

@@ -6,7 +6,6 @@ import gc
 import importlib
 import os
 import signal
-import sys
 import time
 
 from . import recorder
@@ -22,36 +21,29 @@ CHIPS = {(8, 0): b"GA100", (8, 6): b"GA102", (8, 9): b"AD102", (9, 0): b"GH100",
 def get_ready():
     """What every child would do for itself before it compiles: read all of the compiler for the key
     of the cache, which takes a second, and import what a first launch does."""
-    for name in ("torch.fx.experimental.symbolic_shapes", "triton.compiler.code_generator"):
-        with contextlib.suppress(Exception):        # not every version has it
-            importlib.import_module(name)
-    for name in ("triton.runtime.cache", "triton.compiler.compiler"):   # the latter before 3.6
-        getattr(sys.modules.get(name), "triton_key", dict)()
-    prepare_dynamo()
+    for name in (
+            "torch.fx.experimental.symbolic_shapes", "triton.compiler.code_generator",
+            "torch._dynamo",            # it replaces functions of torch: before they are held
+            "triton.runtime.cache:triton_key", "triton.compiler.compiler:triton_key",
+            "triton.runtime.build:platform_key", "triton.backends.nvidia.driver:library_dirs"):
+        space, _, function = name.partition(":")
+        with contextlib.suppress(Exception):        # not every version has it, nor every machine
+            getattr(importlib.import_module(space), function, dict)()
     gc.collect()
     gc.freeze()             # nor need children look through what is ours
 
 
-def know_compiler(machine):
-    """The version of ptxas, asked once for all children."""
+def know_gpu(machine, counters):
+    """Once for all children: the version of ptxas and, if counters are asked for, what counting
+    needs of the host, which CUPTI takes a tenth of a second to find out."""
     with contextlib.suppress(Exception):   # whoever compiles will be told
         from triton.compiler.compiler import make_backend
         make_backend(target_of(machine)).hash()
-
-
-def prepare_counters(machine):
-    """What counting needs of the host: CUPTI takes a tenth of a second to find it out."""
     chip = CHIPS.get(tuple(machine["capability"]))
-    if recorder.library and chip:
+    if counters and recorder.library and chip:
         with contextlib.suppress(OSError, AttributeError):   # whoever counts will be told
             ctypes.CDLL(recorder.library).kb_inject_ready(
                 chip, recorder.COUNTERS, ctypes.create_string_buffer(512), ctypes.c_size_t(512))
-
-
-def prepare_dynamo():
-    """It replaces functions of torch when it is first imported: before they are taken hold of."""
-    with contextlib.suppress(Exception):
-        import torch._dynamo  # noqa: F401
 
 
 def lock_file(path):

@@ -6,7 +6,7 @@ import sys
 import time
 import types
 
-from .inputs import CLEAN, LANES
+from .inputs import CLEAN, FLUSH, LANES
 
 
 class Hold:
@@ -38,10 +38,10 @@ class Hold:
             get_device_capability=lambda *a: tuple(capability), device=contextlib.nullcontext)
         torch.nn.Module.cuda = lambda self, *a: self
 
-    def crowd(self, again):
-        """Of a call that is made again, other work beside it: blocks that race do not end in the
-        order of before."""
-        if again and not self.cpu:
+    def crowd(self):
+        """Other work beside a call that is made again: blocks that race do not end in the order of
+        before."""
+        if not self.cpu:
             with self.torch.cuda.stream(self.lanes[self.lane - 1]):
                 for _ in range(64):         # some ms
                     self.flush.zero_()
@@ -141,8 +141,9 @@ class Hold:
 
         def onto(s):
             switch(stream_id=s.stream_id, device_index=s.device_index, device_type=s.device_type)
-        driver.get_benchmarker = lambda: (      # tuning runs of a file are short
-            lambda call, quantiles: bench(call, warmup=1, rep=4, quantiles=quantiles))
+        # Tuning runs of a file are short, above all that before each call which empties the cache.
+        driver.get_empty_cache_for_benchmark = lambda: self.flush[:FLUSH // 2]
+        driver.get_benchmarker = lambda: lambda *a, **k: bench(*a, warmup=0.5, rep=2, **k)
 
         def timed(call, cycles, lane=0):
             a, b, s = Event(enable_timing=True), Event(enable_timing=True), lanes[lane]

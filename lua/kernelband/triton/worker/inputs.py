@@ -12,6 +12,7 @@ PLACED_MOST = 2 << 30               # bytes of inputs that lie in several areas,
 LARGE = 256 << 20                   # and of a tensor that lies in one only
 SHIFTED_MOST = 32 << 20             # how far, at most
 KEPT, KEPT_MOST = 4, 1 << 20        # former results that lie where a new one would; their bytes
+LONG_NS = 1e6                       # of a call that where they lie makes nothing of
 LANES, LANED_MOST = 32, 32 << 20    # streams that calls are timed on, in turn; their inputs' bytes
 CLEAN = 0                   # zeros
 FRONT = 64 << 10            # bytes before every input; after it, where files reach past its end:
@@ -347,5 +348,7 @@ class Inputs:
         self.result = None
 
     def keeps(self, result):
-        """Whether results as small as this one are kept, so that the next lies elsewhere."""
-        return bytes_of(x for _, x in walk(result)) <= KEPT_MOST and len(self.places) > 1
+        """Whether results as small as this one are kept, so that the next lies elsewhere: that is
+        for short calls."""
+        return bytes_of(x for _, x in walk(result)) <= KEPT_MOST and len(self.places) > 1 \
+            and self.took_ns < LONG_NS

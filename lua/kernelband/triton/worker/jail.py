@@ -36,6 +36,5 @@ def clean_start():
     if os.environ.get("KERNELBAND_CLEAN") != "1":
         env = {k: os.environ[k] for k in keep if k in os.environ}
         env.update(KERNELBAND_CLEAN="1", PYTHONDONTWRITEBYTECODE="1", TRITON_CACHE_AUTOTUNING="1",
-                   PYTORCH_NVML_BASED_CUDA_CHECK="1", OMP_NUM_THREADS="1",
-                   CUDA_MODULE_LOADING="LAZY")
+                   PYTORCH_NVML_BASED_CUDA_CHECK="1", OMP_NUM_THREADS="1")
         os.execve(sys.executable, [sys.executable, "-u"] + sys.argv, env)

@@ -2,7 +2,6 @@
 import ast
 import contextlib
 import gc
-import importlib.machinery
 import os
 import random
 import sys
@@ -39,7 +38,7 @@ class Runner(Hold, Inputs, Reference, Room):
     before the file is loaded."""
     poison = perf = plugs = lazy = None
     distinct = laned = strayed = False
-    left_by_tests, timed_seed, launches, lane, lanes = (), 0, 0, 0, ()
+    left_by_tests, timed_seed, launches, lane, lanes, took_ns = (), 0, 0, 0, (), 0
 
     def __init__(self, device, scratch, cache):
         import torch
@@ -73,9 +72,8 @@ class Runner(Hold, Inputs, Reference, Room):
         self.give_back()
 
     def give_back(self):
-        if not self.cpu:
-            with contextlib.suppress(RuntimeError):     # of what went wrong before, as was told
-                self.empty_cache()
+        with contextlib.suppress(RuntimeError):         # of what went wrong before, as was told
+            self.empty_cache()
 
     def forget(self):
         self.inputs, self.expected = None, ()
@@ -116,26 +114,17 @@ class Runner(Hold, Inputs, Reference, Room):
         sys.modules["performance_utils"] = stub = types.ModuleType("performance_utils")
         stub.Performance_Metrics = PerformanceMetrics
         stub.do_bench_config = type("do_bench_config", (), {})
-        real = {self.name: self.module, "performance_utils": stub}
-
-        def find(full, path=None, target=None):
-            known = full.rpartition(".")[2] in real
-            if known or full.split(".")[0] in ("TritonBench_v1", "geak_eval"):
-                return importlib.machinery.ModuleSpec(full, finder, is_package=not known)
-        # The modules that such a script names, in whatever package it looks for them.
-        finder = types.SimpleNamespace(
-            find_spec=find, create_module=lambda spec: real.get(spec.name.rpartition(".")[2]),
-            exec_module=lambda made: None)
-        sys.meta_path.insert(0, finder)
-        space = {"__name__": "perf", "__file__": self.scratch + "/perf.py"}
+        space, tree = {"__name__": "perf", "__file__": self.scratch + "/perf.py"}, ast.parse(text)
+        for n in ast.walk(tree):        # in whatever package such a script looks for them
+            last = (getattr(n, "module", None) or "").rpartition(".")[2]
+            if last in (self.name, "performance_utils"):
+                n.module, n.level = last, 0
         try:
-            exec(compile(text, space["__file__"], "exec"), space)
+            exec(compile(tree, space["__file__"], "exec"), space)
         except ImportError as e:
             if e.name and e.name.split(".")[-1] == self.name:
                 raise Lost("build_failed", "it does not define what is timed: %s" % e) from e
             raise
-        finally:
-            sys.meta_path.remove(finder)
         kinds = [c for c in space.values() if isinstance(c, type)
                  and issubclass(c, PerformanceMetrics) and c is not PerformanceMetrics]
         if not kinds:
@@ -262,8 +251,8 @@ class Runner(Hold, Inputs, Reference, Room):
     def do_go(self, cycles=0, record=False):
         record = record and self.recorder
         why = self.recorder.start(self.lanes[self.lane].cuda_stream) if record else None
-        self.result, ns, host, ahead = self.timed(self.call, cycles, self.lane)
-        return {"ns": ns, "host": host, "ahead": ahead,
+        self.result, self.took_ns, host, ahead = self.timed(self.call, cycles, self.lane)
+        return {"ns": self.took_ns, "host": host, "ahead": ahead,
                 "recorded": record and ({"why": why} if why else self.recorder.stop())}
 
     def do_count(self, seed, known=None):

@@ -58,9 +58,9 @@ def opened(device, request, session):
         return refused("%s cannot import %s: %s" % (sys.executable, e.name, e)), session
     if too_old(triton.__version__):
         return refused(TOO_OLD % triton.__version__), session
-    if device != "cpu":
-        if not torch.backends.cuda.is_built():
-            return refused("this torch is built without CUDA"), session
+    if device != "cpu" and not torch.backends.cuda.is_built():
+        return refused("this torch is built without CUDA"), session
+    if device != "cpu" or "torch._" in str(request.get("task")):
         get_ready()
     if request["op"] == "warm":
         return {"warm": True}, session

@@ -8,7 +8,7 @@ import time
 from .children import CALL_S, NONSENSE, Child, Lost, new_folder, reap, remove, together
 from .frames import some
 from .gate import scan
-from .gpu import Sharing, know_compiler, prepare_counters, prepare_dynamo
+from .gpu import Sharing, know_gpu
 from .inputs import secret
 from .records import Records
 from .stats import Screen
@@ -30,19 +30,16 @@ class Session(Sharing, Untouched, Timing, Records):
         self.device, self.task, self.found, self.recorded = device, task, Found(), {}
         self.spares, self.roomy = [], device != "cpu"   # processes that wait for the next candidate
         self.dying = []             # (pid, folder) of children that were killed
-        if "torch._" in task["source"] + task.get("tests", "") + task.get("perf", ""):
-            prepare_dynamo()
         self.reference = Child(device)
         self.keeper = Child(device) if self.roomy else None
+        room = self.keeper.begin("room") if self.keeper else dict
         self.load(self.reference, task["source"])()
         self.machine = self.reference.ask("machine")
         with contextlib.suppress(Lost):         # where there is none files will do
-            self.room = self.keeper and self.keeper.ask("room")
+            self.room = room()
         self.share(self.machine.get("uuid") or device)
         if device != "cpu":
-            know_compiler(self.machine)
-            if task.get("counters", True):
-                prepare_counters(self.machine)
+            know_gpu(self.machine, task.get("counters", True))
         self.shown = new_folder()
 
     def loading(self, source):
@@ -246,7 +243,6 @@ class Session(Sharing, Untouched, Timing, Records):
         if not baseline:
             self.ahead(child, source)
             child.hurry(self.found.kernel_s + self.found.haste_s)
-        self.bury()
         loaded = self.load(self.partner, self.task["source"]) \
             if self.partner is not self.reference else dict
         self.load(child, source)()
@@ -257,6 +253,7 @@ class Session(Sharing, Untouched, Timing, Records):
         self.unrecorded, self.functions = None, {
             n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)}
         self.await_ahead(child, "tests")
+        self.bury()
         lap("build")
         self.take()
         lap("wait")

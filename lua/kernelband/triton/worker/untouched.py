@@ -44,12 +44,10 @@ class Found(SimpleNamespace):
     def weakened(self, unjailed):
         """What of the judging is weaker than it could be, in sentences."""
         out = [text for told, text in (
-            (unjailed, "%s: files and processes of others are not kept from a candidate"
-             % unjailed),
+            (unjailed, "%s: a candidate can reach files and processes of others" % unjailed),
             (self.tame, "the untouched file takes memory that no one wrote for indices: it holds "
              "valid ones in checked runs"),
-            (self.timed_tests, "the untouched file can do none of its timed shapes: its tests are "
-             "timed"),
+            (self.timed_tests, "the untouched file can do no timed shape: its tests are timed"),
             (self.distinct, "random integers of timed shapes are drawn without repeats: the "
              "untouched file writes to one place more than once, in no order"),
             (self.left_out, "%d shapes left out" % len(self.left_out))) if told]
@@ -219,6 +217,19 @@ class Untouched:
         except OSError:
             remove(self.file)           # a folder, or gone
 
+    def made_ahead(self, op, **request):
+        """Has the reference begin what it is then asked for, while a candidate does the same. What
+        is returned waits for it: of all but time it is asked once more."""
+        expected = self.reference.begin(op, **request)
+
+        def made():
+            try:
+                expected()
+            except Lost as e:
+                if e.verdict == "timeout":
+                    raise Lost("timeout", "the reference: " + e.reason) from None
+        return made
+
     def verify(self, shown, op, exact=True, **request):
         """What the reference says of what was shown. Files that read where no one wrote fault by
         chance: it is asked twice, and not for float64 the second time."""
@@ -241,17 +252,11 @@ class Untouched:
     def verify_shape(self, child, s, seed, part):
         """The results of a call; part: of what is too large for a second look, a part."""
         i = str(s["i"])
-        what = dict(seed=seed, show=secret(), poisons=self.poisons, part=part)
-        expected = self.reference.begin("expect", **what)
-
-        def made_ahead():
-            try:
-                expected()
-            except Lost as e:
-                if e.verdict == "timeout":      # of all but time it is asked once more
-                    raise Lost("timeout", "the reference: " + e.reason) from None
-        shown, _ = together(
-            lambda: self.shown_by(child, "show", seed=what["show"], part=part), made_ahead)
+        # One run is enough where all is as the reference has it: nothing was left to chance before.
+        what = dict(seed=seed, show=secret(), poisons=self.poisons, part=part,
+                    runs=1 if part and not s.get("chance") else 2)
+        shown, _ = together(lambda: self.shown_by(child, "show", seed=what["show"], part=part),
+                            self.made_ahead("expect", **what))
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
         settled = [who.begin("settle") for who in self.company(child) if who is not self.reference]
@@ -267,8 +272,9 @@ class Untouched:
         first, unknown, total, worst = secret(), [], collections.Counter(), 0.0
         odd, even = self.poisons
         for seed, poison in ((first, odd), (first, even), (secret(), odd)):
-            shown = self.patient(lambda: self.shown_by(child, "test", seed=seed, poison=poison),
-                                 child)
+            shown = self.patient(lambda: together(
+                lambda: self.shown_by(child, "test", seed=seed, poison=poison),
+                self.made_ahead("expect", seed=seed, poisons=self.poisons))[0], child)
             if not shown.get("launches") and not baseline:
                 raise Lost("cheated", "no Triton kernel ran")
             r = self.patient(lambda: self.verify_tests(shown, seed, baseline), child)
