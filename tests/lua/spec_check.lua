@@ -157,8 +157,9 @@ evaluator.close()
 
 -- Kernels of two inputs that round between their steps. A difference is rounded by up to as much
 -- as two inputs of opposite signs can move it, and by chance their moves cancel in each of six
--- answers for one in 64 of so many elements. A product before a sine, or terms that cancel in a
--- sum, put some elements a million times the bound of a sum off.
+-- answers for one in 64 of so many elements. So do those of a product, wholly where both inputs
+-- are equal: what it is rounded by before a sine is thousands of times the bound of a sum. Terms
+-- that cancel in a sum put some elements a million times that bound off.
 local two = [[
 #include <math.h>
 void two%s(const float *a, const float *b, %s *y, int n)
@@ -166,7 +167,7 @@ void two%s(const float *a, const float *b, %s *y, int n)
     for (int i = 0; i < n; i++)
         y[i] = %s;
 }]]
-local function judge_two(exact, baseline, candidates)
+local function judge_two(exact, baseline, candidates, distribution)
   local core = require "kernelband.core"
   local dir = t.folder()
   local function put(name, text) assert(core.system.write_file(dir .. "/" .. name, text)) end
@@ -175,7 +176,7 @@ local function judge_two(exact, baseline, candidates)
   put("task.lua", [[return { name = "two", summary = "of two inputs",
     args = { { "a", "f32", "in", { "n" } }, { "b", "f32", "in", { "n" } },
              { "y", "f32", "out", { "n" } }, { "n", "i32" } },
-    distributions = { "normal", "wide" },
+    distributions = { "normal", "]] .. (distribution or "wide") .. [[" },
     shapes = { smoke = { { n = 1 }, { n = 100000 } }, timed = { { n = 1000 } },
                held_out = { { n = 777 } } },
     work = function(s) return { flops = 2 * s.n, bytes = 12 * s.n } end,
@@ -196,11 +197,11 @@ judge_two("exp((double)a[i] - b[i])", "expf(a[i] - b[i])", {
   { "has the exponential of a difference of halved precision", "wrong",
     "expf((float)((int)(a[i] * 4096) / 4096.0) - b[i])" },
 })
-judge_two("sin((double)a[i] * b[i])", "sinf(a[i] * b[i])", {
-  { "rounds a product before a sine", "ok", "sinf(b[i] * a[i])" },
+judge_two("sin((double)12345.67f * a[i] * b[i])", "sinf(12345.67f * a[i] * b[i])", {
+  { "rounds a product before a sine", "ok", "sinf(b[i] * 12345.67f * a[i])" },
   { "has the sine of a product of halved precision", "wrong",
-    "sinf(a[i] * (float)((int)(b[i] * 4096) / 4096.0))" },
-})
+    "sinf(12345.67f * a[i] * (float)((int)(b[i] * 4096) / 4096.0))" },
+}, "integers")
 judge_two("a[i] * cos(b[i]) - b[i] * sin(b[i])", "a[i] * cosf(b[i]) - b[i] * sinf(b[i])", {
   { "has terms that cancel", "ok", "-(b[i] * sinf(b[i])) + cosf(b[i]) * a[i]" },
   { "has terms that cancel, one of halved precision", "wrong",

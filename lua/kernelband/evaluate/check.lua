@@ -28,7 +28,9 @@ local orders = 3                        -- more runs of a kernel whose bits diff
 -- off after the first row has the second, in which two moves seldom cancel in each answer; a
 -- kernel of several steps loses a few roundings in each.
 local nearby = { { answers = 6, most = 1, times = 2 }, { answers = 24, most = 8, times = 8 } }
-local hopeless = 1000                   -- limits off after the first row: nothing explains it
+-- So many limits off after the first row: nothing explains it, but where these are no more
+-- elements than those of which the moves of two inputs cancel in each of six answers, 1 in 64.
+local hopeless, cancel = 1000, { few = 8, share = 1 / 32 }
 
 -- nudged: these inputs are taken 1 to most roundings away.
 local function answer(s, room, slot, buffers, program, nudged, most)
@@ -110,7 +112,8 @@ local function among_nearby(s, room, slot, arg, r, b)
                          k == 1 and (room.scale or room.expected) or nil)
     end
     again = room.buffers:compare(arg, slot, room.expected, near.spread, b)
-    if again.bad == 0 or again.max_excess > hopeless then break end
+    local many = again.bad > cancel.few + again.n * cancel.share
+    if again.bad == 0 or again.max_excess > hopeless and many then break end
   end
   if again.bad == 0 and not s.told_of_near then
     s.told_of_near = true               -- the first is enough
