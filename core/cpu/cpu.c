@@ -58,18 +58,22 @@ static void ask(const char *const *argv, char *text, size_t cap)
         text[0] = '\0';
 }
 
-/* Its name and version, and the widest vectors that it makes: where it is told
- * not to use all that the processor has, the machine is what is left. */
+/* Its name and version. */
 static void ask_compiler(cpu_device *d)
 {
-    char macros[64 << 10], *version = d->head.info.compiler;
+    char *version = d->head.info.compiler;
     ask((const char *const[]){ d->cc, "--version", NULL }, version,
         sizeof d->head.info.compiler);
     version[strcspn(version, "\n")] = '\0';
+}
+
+size_t kb_cpu_vector_bytes(const cpu_device *d)
+{
+    char macros[64 << 10];
     ask((const char *const[]){ d->cc, "-march=native", "-dM", "-E", "-xc",
                                "/dev/null", NULL }, macros, sizeof macros);
-    d->vector_bytes = strstr(macros, "__AVX512F__") ? 64
-                      : strstr(macros, "__AVX2__") ? 32 : 16;
+    return strstr(macros, "__AVX512F__") ? 64
+         : strstr(macros, "__AVX2__") ? 32 : 16;
 }
 
 /* Folders of workers that were killed: their lock is free. */

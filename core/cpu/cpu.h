@@ -27,7 +27,6 @@ typedef struct cpu_device {
     char exe[4096];
     char cc[KB_CPU_TOOL], objdump[KB_CPU_TOOL], readelf[KB_CPU_TOOL];
     char toolchain[4096];       /* where cc really lies, when not in /usr */
-    size_t vector_bytes;        /* of the widest vectors that cc makes */
     char scratch[4096];         /* folder for objects */
     int lock_fd;                /* on scratch, for as long as we live */
     int cpu;                    /* the processor that runs kernels */
@@ -111,6 +110,10 @@ typedef struct cpu_buffers {
 
 /* Frees what is remembered of a device's calls. */
 void kb_cpu_forget_calls(cpu_device *d);
+
+/* Of the widest vectors that the compiler makes, which it is asked for: where it
+ * is told not to use all that the processor has, the machine is what is left. */
+size_t kb_cpu_vector_bytes(const cpu_device *d);
 
 /* Writes info.flags, the options every source is built with. */
 void kb_cpu_name_flags(cpu_device *d);

@@ -282,7 +282,7 @@ static kb_status memory_roofs(const struct isa *isa, struct kb_roofline *r)
 
 kb_status kb_cpu_roofline(kb_device *d, struct kb_roofline *out)
 {
-    size_t widest = ((const cpu_device *)d)->vector_bytes;
+    size_t widest = kb_cpu_vector_bytes((const cpu_device *)d);
     struct kb_roofline r = { 0 };
     const struct isa *all[MAX_ISAS], **list = all;
     size_t n = usable(list);
