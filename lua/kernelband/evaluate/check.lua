@@ -28,8 +28,8 @@ local orders = 3                        -- more runs of a kernel whose bits diff
 -- off after the first row has the second, in which two moves seldom cancel in each answer; a
 -- kernel of several steps loses a few roundings in each.
 local nearby = { { answers = 6, most = 1, times = 2 }, { answers = 24, most = 8, times = 8 } }
--- So many limits off after the first row: nothing explains it, but where these are no more
--- elements than those of which the moves of two inputs cancel in each of six answers, 1 in 64.
+-- After the first row an answer that is so many limits off is not looked at again, unless few of
+-- its elements are off: of 1 element in 64 the moves of two inputs cancel in each of six answers.
 local hopeless, cancel = 1000, { few = 8, share = 1 / 32 }
 
 -- nudged: these inputs are taken 1 to most roundings away.

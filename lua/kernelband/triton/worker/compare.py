@@ -129,7 +129,7 @@ class Reference:
         data = self.read(file, leaf, n * want.element_size())
         if data is None:
             return {"wrong": "%s: its bytes are missing" % path}
-        where = "cpu" if n <= FEW else self.device      # to start many kernels takes longer
+        where = "cpu" if n <= FEW else self.device      # starting the kernels would take longer
         got, want = data.view(dtype).to(where), want.to(where)
         others = [b[2].to(want.device) for b in others
                   if isinstance(b, tuple) and b[2].shape == want.shape]
@@ -270,8 +270,8 @@ class Reference:
         return self.keep(found, seed, None if small else "cpu")
 
     def do_expect(self, seed, poisons, show=None, part=False, runs=2):
-        """The first runs that do_verify_tests, or that with show compares with, made while a
-        candidate does the same."""
+        """The first runs of the tests or, with show, of a shape: what a candidate's results are
+        compared with, made while it makes its own."""
         if self.expected[:2] != (seed, show):
             self.expected = seed, show, [
                 self.run_shape(seed, show, poison, part) if show else self.keep_tests(seed, poison)

@@ -8,7 +8,7 @@ import time
 import traceback
 
 FRAME_MAX = 64 << 20
-SPIN_S, PARENTS_SPIN_S = 3e-4, 2e-3     # of a child, which is asked again at once or not for long
+SPIN_S, PARENTS_SPIN_S = 3e-4, 2e-3     # how long a child and the parent look before they sleep
 LACKING = "more memory than is free"
 REDRAW = "redraw", "inputs that no two writes share"    # timed ones are to be drawn otherwise
 
@@ -27,8 +27,8 @@ class Lost(Exception):
 
 
 def await_ready(deadline, reads=(), writes=()):
-    """Until the pipe can be read or written; None is no deadline. To be woken takes longer than to
-    answer: it sleeps only when there has been nothing for a while."""
+    """Until the pipe can be read or written; None is no deadline. It sleeps only after a while, as
+    waking up takes as long as many answers do."""
     awake = time.monotonic() + (SPIN_S if deadline is None else PARENTS_SPIN_S)
     while time.monotonic() < awake:
         if any(select.select(reads, writes, [], 0)):

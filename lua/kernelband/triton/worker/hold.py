@@ -141,7 +141,7 @@ class Hold:
 
         def onto(s):
             switch(stream_id=s.stream_id, device_index=s.device_index, device_type=s.device_type)
-        # Tuning runs of a file are short, above all that before each call which empties the cache.
+        # A file that tunes itself does so briefly; most of that time empties the L2 cache.
         driver.get_empty_cache_for_benchmark = lambda: self.flush[:FLUSH // 2]
         driver.get_benchmarker = lambda: lambda *a, **k: bench(*a, warmup=0.5, rep=2, **k)
 

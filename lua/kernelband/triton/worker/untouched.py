@@ -252,7 +252,7 @@ class Untouched:
     def verify_shape(self, child, s, seed, part):
         """The results of a call; part: of what is too large for a second look, a part."""
         i = str(s["i"])
-        # One run is enough where all is as the reference has it: nothing was left to chance before.
+        # A second look at a shape needs the second run only where two runs have differed.
         what = dict(seed=seed, show=secret(), poisons=self.poisons, part=part,
                     runs=1 if part and not s.get("chance") else 2)
         shown, _ = together(lambda: self.shown_by(child, "show", seed=what["show"], part=part),
