@@ -143,6 +143,34 @@ def test_what_a_candidate_will_ask_for_is_compiled_ahead(worker, scouting):
     assert scout.kill() == "ended" and os.listdir(scratch + "/cache")
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_what_another_child_compiled_is_found_until_it_is_gone_and_is_never_written_to(
+        worker, scouting, hidden):
+    first = scouting.child
+    if hidden:                          # as where TMPDIR is below /home
+        worker.HIDDEN.add(first.scratch.split("/")[1])
+
+    def own(child):
+        """The files that compilers made for it."""
+        return [x for x in glob.glob(child.scratch + "/cache/*/*") if not os.path.islink(x)]
+
+    def compiles_for(child):
+        scouting.child = child
+        scout, noted = scouting.small()
+        scout.ask("await", 60, n=noted["all"])
+        scout.close()
+        return len([x for x in own(child) if x.endswith(".cubin")])
+    assert compiles_for(first) == 2
+    before = {x: os.stat(x).st_mtime_ns for x in own(first)}
+    children = [worker.Child(None, first.scratch, runner=lambda *_: None) for _ in range(2)]
+    assert compiles_for(children[0]) == 0 and not own(children[0])
+    assert {x: os.stat(x).st_mtime_ns for x in own(first)} == before
+    worker.remove(first.scratch)
+    assert compiles_for(children[1]) == 2
+    for child in children:
+        child.close()
+
+
 def test_what_a_scouts_file_started_ends_with_it(scouting):
     scout, _ = scouting.small("""
 import os, time

@@ -93,11 +93,12 @@ class Child:
     hurried = ""                        # why the latter is less
 
     def __init__(self, device, template=None, runner=None, cache=None):
-        """It has a copy of the kernels of the child whose folder is template, or shares a cache."""
+        """It finds the kernels of the child whose folder is template, or shares a cache."""
         self.scratch = new_folder()
         own = cache or self.scratch + "/cache"
         if template and not cache and os.path.isdir(template + "/cache"):
-            shutil.copytree(template + "/cache", own)
+            # Links: copies of a hundred files took 0.07 s. None is written through (jail.enter).
+            shutil.copytree(template + "/cache", own, copy_function=os.symlink)
         self.start(lambda: (runner or Runner)(device, self.scratch, own), own)
 
     @classmethod

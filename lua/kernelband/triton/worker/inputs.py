@@ -223,7 +223,7 @@ class Inputs:
 
     def beyond(self):
         """Has the last call written outside its inputs?"""
-        return bool(self.slack) and bool(self.torch.stack([z.any() for z in self.slack]).any())
+        return any(x.item() for x in [z.any() for z in self.slack])
 
     def do_inputs(self, seed, place=None, distinct=False):
         """Draws all timed inputs, on the GPU where the script lets us: that is quicker."""
@@ -271,13 +271,11 @@ class Inputs:
             self.inputs = None
             self.draw(*self.lazy, i)
         self.seed(seed)
-        drawn = None
+        drawn, self.call = None, lambda: self.results(self.timed_seed)
         if self.kind == "kernelbench":
             drawn, net = [self.to(x) for x in self.inputs[i]], self.net()
             self.call = self.torch.no_grad()(lambda: net(*self.work))
-        elif not self.perf:                 # no script of shapes: the tests are what is timed
-            self.call = lambda: self.results(self.timed_seed)
-        else:
+        elif self.perf:                     # else there is no script of shapes: the tests are timed
             drawn = self.perf.to_cuda(self.inputs[i])
             self.call = lambda: self.perf.call_op(self.work)
         self.laned = self.place(drawn) <= LANED_MOST and lanes and not self.cpu
@@ -328,11 +326,9 @@ class Inputs:
                 by = (seed >> 8) * (i + 1) % n
                 to.narrow(dim, by, n - by).copy_(kept.narrow(dim, 0, n - by))
                 to.narrow(dim, 0, by).copy_(kept.narrow(dim, n - by, by))
-            if self.slack:
-                torch._foreach_zero_(self.slack)
+            self.wipe(self.slack)
         self.seed(seed)
-        if not self.cpu:
-            self.flush.zero_()
+        self.flush.zero_()
         self.sync()
 
     def turn(self, seed):
