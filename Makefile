@@ -136,9 +136,12 @@ ALONE   := check_device spec_evidence spec_layers
 NAMES   := $(filter $(T),$(notdir $(TESTS)) $(basename $(notdir $(SPECS))))
 # Those that take longest, the longest first: what begins last is short, and both processors end at
 # about the same time.
-LONGEST := spec_candidates spec_mistakes spec_check spec_truth spec_eval spec_verify spec_llm_server \
-           check_nvrtc spec_paired spec_admission spec_alive spec_sure spec_damage spec_serve
-CHECKS  := $(addprefix run-,$(filter-out $(ALONE),$(filter $(NAMES),$(LONGEST)) $(filter-out $(LONGEST),$(NAMES))))
+LONGEST := spec_candidates spec_mistakes waiting spec_check spec_truth spec_eval spec_verify \
+           spec_damage spec_sure spec_alive check_nvrtc spec_admission spec_paired
+# Those that wait most of their time, for servers, browsers and deadlines, are one target: at once.
+WAITING := spec_serve spec_llm_server spec_llm_search spec_http spec_agent spec_resume check_serve
+ONES    := $(filter-out $(ALONE) $(WAITING),$(NAMES)) $(if $(filter $(WAITING),$(NAMES)),waiting)
+CHECKS  := $(addprefix run-,$(filter $(ONES),$(LONGEST)) $(filter-out $(LONGEST),$(ONES)))
 LAST    := $(CHECKS)
 $(foreach t,$(addprefix run-,$(filter $(ALONE),$(NAMES))),$(eval $t: | $(LAST))$(eval LAST := $t)$(eval CHECKS += $t))
 # All they need is made before: make passes over a test that waits for something, and comes back to
@@ -152,8 +155,9 @@ checks: $(CHECKS)
 	@sh tests/lib/check.sh all $(B)/check $(NAMES)
 fresh-check:
 	@mkdir -p $(B)/check && rm -f $(B)/check/roofline.json
+command = $(if $(filter check_%,$1),$(B)/tests/$1,$(KB) run $(filter %/$1.lua,$(SPECS)))
 $(CHECKS): run-%: | $(NEEDED)
-	@sh tests/lib/check.sh one $(B)/check $* $(if $(filter check_%,$*),$(B)/tests/$*,$(KB) run $(filter %/$*.lua,$(SPECS)))
+	@sh tests/lib/check.sh run $(B)/check $(if $(filter waiting,$*),$(foreach t,$(filter $(WAITING),$(NAMES)),"$t $(call command,$t)"),"$* $(call command,$*)")
 
 # make check-triton [T=NAME] [PYTHON=..]: the tests that need Python with torch and triton, which run
 # on a CPU. Unless PYTHON names one that has them they are installed into build/venv.
@@ -167,8 +171,8 @@ check-triton: $(addprefix triton-,$(ON_TORCH))
 .PHONY: check-triton venv $(addprefix triton-,$(ON_TORCH))
 venv: $(VENV)/ready
 $(addprefix triton-,$(ON_TORCH)): triton-%: | all fresh-check $(filter $(VENV)/%,$(PYTHON:%/bin/python=%/ready))
-	@KERNELBAND_PYTHON=$(PYTHON) KERNELBAND_BUILD=$(CURDIR)/$(B) sh tests/lib/check.sh one $(B)/check $* \
-	  $(if $(filter spec_%,$*),$(KB) run tests/triton/$*.lua,$(PYTHON) -B -m pytest -q -rs -p no:cacheprovider tests/triton/$*.py)
+	@KERNELBAND_PYTHON=$(PYTHON) KERNELBAND_BUILD=$(CURDIR)/$(B) sh tests/lib/check.sh run $(B)/check \
+	  "$* $(if $(filter spec_%,$*),$(KB) run tests/triton/$*.lua,$(PYTHON) -B -m pytest -q -rs -p no:cacheprovider tests/triton/$*.py)"
 $(VENV)/ready: tests/triton/requirements.txt
 	@command -v python3 >/dev/null || { echo "make check-triton needs python3 (packages python3 and python3-venv)" >&2; exit 2; }
 	@start=$$(date +%s); rm -rf $(VENV); python3 -m venv $(VENV) && \

@@ -136,7 +136,10 @@ static kb_status poison(kb_buffers *base)
             kb_tensor_poison(zone, bytes, KB_U8, zone_seed(b, i, z));
         }
         for (size_t s = 0; s < base->used; s++)
-            refill(b, i, s, 0, b->span[i].bytes);
+            if (s && base->arg[i].mode == KB_OUT)       /* poisoned alike */
+                memcpy(slot_at(b, i, s), slot_at(b, i, 0), b->span[i].bytes);
+            else
+                refill(b, i, s, 0, b->span[i].bytes);
     }
     return KB_OK;
 }

@@ -1,29 +1,39 @@
 #!/bin/sh
 # One test of make check, and what is said at the end of all.
-#   check.sh one FOLDER NAME COMMAND..   runs it; FOLDER/NAME.log, FOLDER/NAME.row; status 0
-#   check.sh all FOLDER NAME..           the rows' summary; status 1 if one failed
+#   check.sh run FOLDER "NAME COMMAND"..  runs it, or them at once; FOLDER/NAME.log, FOLDER/NAME.row
+#                                         of each; status 0
+#   check.sh all FOLDER NAME..            the rows' summary; status 1 if one failed
 # A row: seconds, ok or failed, name. A test says "skipped: why" for what it leaves out.
 verb=$1 folder=$2
 shift 2
 
 # With make -j a test keeps to a processor of its own, where one is free: tests run kernels beside
 # a parent that waits for them, and on the processors of another test both would be late. Not those
-# that ask for several processors.
+# that ask for several processors. Tests that run at once share one.
 keep_to_one() {
-  case $name in spec_loop | spec_cuda_stub | check_device | test_* | *triton*) return ;; esac
+  case ${1%% *} in spec_loop | spec_cuda_stub | check_device | test_* | *triton*) return ;; esac
   case " $MAKEFLAGS" in *" -j"*) ;; *) return ;; esac
   for range in $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status | tr , ' '); do
     for cpu in $(seq "${range%-*}" "${range#*-}"); do
       exec 9>"$folder/processor.$cpu"
-      if flock -n 9; then taskset -pc "$cpu" $$ >"$folder/$name.log"; return; fi
+      if flock -n 9; then taskset -pc "$cpu" $$ >/dev/null; return; fi
     done
   done
+}
+
+run() {
+  keep_to_one "$1"
+  # What a shell starts in the background ignores SIGINT.
+  if [ $# -eq 1 ]; then one $1; return; fi
+  for test; do
+    one ${test%% *} env --default-signal=INT,QUIT ${test#* } &
+  done
+  wait
 }
 
 one() {
   name=$1
   shift
-  keep_to_one
   start=$(date +%s%N)
   case $name in                         # these alone ask how sure a time is
     spec_sure | spec_verify) rounds=16 ;;
