@@ -9,9 +9,9 @@ HIDDEN = {"root", "home"}
 
 
 def enter(*own):
-    """Files are written below the folders of own alone. None of HIDDEN is read but what lies where
-    own's last, a cache, has its links: beside the folder that it is in. The process stays in its
-    group and leaves others alone. None, or what of it this machine does not have."""
+    """Files are written below the folders of own alone, and nothing in HIDDEN is read but what the
+    last of own, a cache, has links to. The process stays in its group and leaves others alone.
+    None, or what of it this machine does not have."""
     paths = lambda *names: (ctypes.c_char_p * (len(names) + 1))(*map(os.fsencode, names), None)
     # Installed beside our folder, in a bundle's lib, or built last.
     top = os.path.abspath(os.path.dirname(__file__) + "/../../../..")
@@ -21,9 +21,12 @@ def enter(*own):
     if not path:
         return "this build has no libkb_jail.so"
     jail = ctypes.CDLL(path, use_errno=True)
-    read = [os.path.abspath(own[-1] + "/../.."), sys.prefix, sys.base_prefix]
-    read += [*filter(os.path.isdir, sys.path), *("/" + x for x in set(os.listdir("/")) - HIDDEN)]
-    failed = {"Landlock": jail.kb_jail_trees(paths(*read), paths("/dev"), paths(*own)),
+    links = filter(os.path.islink, glob.glob(own[-1] + "/*/*"))
+    read = {os.path.dirname(os.readlink(x)) for x in links}
+    read.update([sys.prefix, sys.base_prefix, *sys.path])
+    read.update("/" + top for top in os.listdir("/") if top not in HIDDEN)
+    failed = {"Landlock": jail.kb_jail_trees(paths(*filter(os.path.isdir, read)), paths("/dev"),
+                                             paths(*own)),
               "seccomp": ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) or jail.kb_jail_calls(GROUP)}
     lacking = " and no ".join(name for name in failed if failed[name])
     return "this machine has no " + lacking if lacking else None

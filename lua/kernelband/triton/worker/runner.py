@@ -1,6 +1,7 @@
 """Runs a file's tests and timed calls in a child."""
 import ast
 import contextlib
+import ctypes
 import gc
 import os
 import random
@@ -12,14 +13,21 @@ from .compare import Reference, in_part, plain
 from .frames import Lost
 from .hold import Hold
 from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
-from .room import Room
 
+DRIVER = "libcuda.so.1"
+ROOM, PART_OF = 1 << 30, 64         # bytes that processes show results in, at most, and such a part
+                                    # of the GPU's memory
 
 def written(path, text):
     """The code of a file that now is there, for tracebacks and for what reads its own source."""
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
     return compile(text, path, "exec")
+
+
+class Handle(ctypes.Structure):
+    """The driver's CUipcMemHandle."""
+    _fields_ = [("bytes", ctypes.c_char * 64)]
 
 
 class PerformanceMetrics:
@@ -33,10 +41,10 @@ class PerformanceMetrics:
                              lambda self, value: setattr(self, "drawn", Drawn(value)))
 
 
-class Runner(Hold, Inputs, Reference, Room):
+class Runner(Hold, Inputs, Reference):
     """Runs a file's tests and timed calls. Everything of torch that matters is taken hold of
     before the file is loaded."""
-    poison = perf = plugs = lazy = None
+    poison = perf = plugs = lazy = opened = None    # opened: a room, of what size, by what handle
     distinct = laned = strayed = False
     left_by_tests, timed_seed, launches, lane, lanes, took_ns = (), 0, 0, 0, (), 0
 
@@ -204,6 +212,33 @@ class Runner(Hold, Inputs, Reference, Room):
         self.launches = 0
         reply = self.put(self.run_tests(seed, poison), seed)
         return dict(reply, launches=self.launches, **self.integrity())
+
+    def do_room(self):
+        """Makes a room, in a process that no file is run in: { size =, handle = }."""
+        self.open_room(min(ROOM, self.torch.cuda.mem_get_info()[1] // PART_OF), None)
+        handle, at = Handle(), ctypes.c_uint64(self.room.data_ptr())
+        if ctypes.CDLL(DRIVER).cuIpcGetMemHandle(ctypes.byref(handle), at):
+            raise RuntimeError("its memory can't be shared")
+        return {"size": len(self.room), "handle": bytes(handle).hex()}
+
+    def open_room(self, size, handle):
+        """Another process's room, by its handle, or else one of its own. Where it can't be opened
+        there is none: results go to files."""
+        if self.opened == (size, handle):
+            return
+        self.opened, at = (size, handle), ctypes.c_uint64()
+        if not handle:
+            self.room = self.real_empty(size, dtype=self.torch.uint8, device=self.device)
+        elif not ctypes.CDLL(DRIVER).cuIpcOpenMemHandle_v2(
+                ctypes.byref(at), Handle.from_buffer_copy(bytes.fromhex(handle)), 1):
+            self.room = self.torch.as_tensor(types.SimpleNamespace(__cuda_array_interface__=dict(
+                shape=(size,), typestr="|u1", data=(at.value, False), version=3)))
+
+    def wipe(self, areas):
+        """Zeros, by the driver: torch's kernel for a list of them takes 0.03 s to load."""
+        for x in areas:
+            x.zero_() if self.cpu else ctypes.CDLL(DRIVER).cuMemsetD8Async(
+                ctypes.c_uint64(x.data_ptr()), 0, ctypes.c_size_t(x.nbytes), None)
 
     def put(self, value, seed, part=False):
         """Copies the tensors of value to the room, or to out.bin what does not fit; of those that
