@@ -128,9 +128,9 @@ $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<
 
-# make check [T=NAME]: every test is a target of its own and always passes; the last line is the
-# status. T is names, with % for any text. Some come after the rest, one at a time: two have bounds
-# on time, and spec_layers reads what the other specs recorded.
+# make check [T=NAME]: every test is a target of its own, but for WAITING, and always passes; the last
+# line is the status. T is names, with % for any text. Some come after the rest, one at a time: two
+# have bounds on time, and spec_layers reads what the other specs recorded.
 T       ?= %
 ALONE   := check_device spec_evidence spec_layers
 NAMES   := $(filter $(T),$(notdir $(TESTS)) $(basename $(notdir $(SPECS))))
