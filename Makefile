@@ -138,7 +138,7 @@ NAMES   := $(filter $(T),$(notdir $(TESTS)) $(basename $(notdir $(SPECS))))
 # about the same time.
 LONGEST := spec_candidates spec_mistakes waiting spec_check spec_truth spec_eval spec_verify \
            spec_damage spec_sure spec_alive check_nvrtc spec_admission spec_paired
-# Those that wait most of their time, for servers, browsers and deadlines, are one target: at once.
+# Those that wait for a third of their time or more (servers, a browser, deadlines): one target.
 WAITING := spec_serve spec_llm_server spec_llm_search spec_http spec_agent spec_resume check_serve
 ONES    := $(filter-out $(ALONE) $(WAITING),$(NAMES)) $(if $(filter $(WAITING),$(NAMES)),waiting)
 CHECKS  := $(addprefix run-,$(filter $(ONES),$(LONGEST)) $(filter-out $(LONGEST),$(ONES)))

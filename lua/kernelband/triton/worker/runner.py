@@ -18,6 +18,7 @@ DRIVER = "libcuda.so.1"
 ROOM, PART_OF = 1 << 30, 64         # bytes that processes show results in, at most, and such a part
                                     # of the GPU's memory
 
+
 def written(path, text):
     """The code of a file that now is there, for tracebacks and for what reads its own source."""
     with open(path, "w", encoding="utf-8") as f:
