@@ -2,6 +2,7 @@
 import ast
 import ctypes
 import os
+import sys
 import tempfile
 import time
 
@@ -105,6 +106,30 @@ def test_a_process_that_lacked_memory_lives_on_and_gives_back_what_it_got(worker
     verdict, reason = lost(worker, lambda: c.ask("fail", text="another"))
     assert verdict == "launch_failed" and worker.LACKING not in reason
     assert c.ask("say") == {"given": 1}
+
+
+@pytest.mark.parametrize("times, said", [
+    (3, None), (99, "launch_failed"), (0, "crashed")])
+def test_a_process_that_opens_waits_for_memory_but_for_nothing_else(
+        worker, child, monkeypatch, times, said):
+    monkeypatch.setattr(sys.modules[worker.Child.__module__], "MEMORY_S", 0.5)
+    left = [times]
+
+    def make():
+        if left[0] > 0:
+            left[0] -= 1
+            raise RuntimeError("CUDA error: out of memory\nSearch for it")
+        if not times:
+            raise RuntimeError("no driver")
+        return Says()
+    c, begun = child(make), time.monotonic()
+    if said is None:
+        assert c.ask("say") == {"given": 0}
+        return
+    verdict, reason = lost(worker, lambda: c.ask("say"))
+    assert verdict == said and (worker.LACKING in reason) == (said == "launch_failed")
+    assert ("Search for it" if times else "no driver") in reason
+    assert (time.monotonic() - begun >= 0.5) == (said == "launch_failed")
 
 
 def test_a_reply_that_lay_there_in_time_is_no_timeout_however_late_it_is_read(worker, child):

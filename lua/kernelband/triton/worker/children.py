@@ -18,6 +18,7 @@ from .frames import LACKING, Lost, explain, read_frame, write_frame
 from .runner import Runner
 from .scout import Scout
 
+MEMORY_S = 10               # of waiting for memory of a GPU that some other program has
 CALL_S = 60                 # deadline of one command to a child
 REAP_S = 5                  # of waiting for what was killed: the driver keeps a process, as it
                             # may while a kernel hangs
@@ -70,7 +71,14 @@ def child_main(make, scratch, cache, pipe):
     resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 30, 8 << 30))
     os.environ.update(HOME=scratch, TMPDIR=scratch, TRITON_CACHE_DIR=cache)
     tempfile.tempdir = scratch
-    runner = make()
+    runner, until = None, time.monotonic() + MEMORY_S
+    while not runner:
+        try:
+            runner = make()
+        except RuntimeError as e:           # others may give back what it lacks
+            if "out of memory" not in str(e) or time.monotonic() > until:
+                raise
+            time.sleep(MEMORY_S / 20)
     for name in [n for n in sys.modules if n.split(".")[0] == __package__]:
         del sys.modules[name]               # what judges a file is none of its modules
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -120,7 +128,7 @@ class Child:
                 try:
                     child_main(make, self.scratch, cache, its.fileno())
                 except BaseException as e:
-                    os.write(2, ("%s: %s\n" % (type(e).__name__, e)).encode())
+                    os.write(2, (explain(e)["text"].replace("\n", " ") + "\n").encode())
                 os._exit(1)
             self.pipe = ours.detach()
         with contextlib.suppress(OSError):
@@ -153,13 +161,13 @@ class Child:
                     raise ValueError
             except TimeoutError:
                 self.kill()
-                left = until < now + wanted
+                why = ", all that was left of its time" if until < now + wanted else self.hurried
                 raise Lost("timeout", "%s took more than %.0f s%s" % (
-                    op, max(0, until - now), ", all that was left of its time" if left else
-                    self.hurried)) from None
+                    op, max(0, until - now), why)) from None
             except (EOFError, OSError, ValueError, RecursionError):
                 how, tail = self.kill(), self.log_tail()
-                raise Lost("crashed", "its process %s%s" % (how, tail and ": " + tail)) from None
+                raise Lost("launch_failed" if LACKING in tail else "crashed",
+                           "its process %s%s" % (how, tail and ": " + tail)) from None
             # What it says of a failure is the file's word, as the file may forge it.
             if "error" in reply:
                 said, text = reply["error"], str(reply.get("text", ""))

@@ -273,9 +273,8 @@ class Reference:
         """The first runs of the tests or, with show, of a shape: what a candidate's results are
         compared with, made while it makes its own."""
         if self.expected[:2] != (seed, show):
-            self.expected = seed, show, [
-                self.run_shape(seed, show, poison, part) if show else self.keep_tests(seed, poison)
-                for poison in poisons[:runs]]
+            self.expected = seed, show, [self.run_shape(seed, show, x, part) if show
+                                         else self.keep_tests(seed, x) for x in poisons[:runs]]
 
     def do_verify_tests(self, seed, leaves, file, poisons, ignore=(), allow=None, exact=True):
         def run(k):

@@ -9,11 +9,10 @@ import signal
 import time
 
 from . import recorder
-from .children import Busy, Child, Lost
+from .children import MEMORY_S, Busy, Child, Lost
 from .scout import target_of
 
 LOCK_S = 120                # of waiting for other sessions
-MEMORY_S = 10               # of waiting for memory that some other program has
 CHIPS = {(8, 0): b"GA100", (8, 6): b"GA102", (8, 9): b"AD102", (9, 0): b"GH100",
          (10, 0): b"GB100", (12, 0): b"GB202"}      # by compute capability: the first of each
 

@@ -124,9 +124,8 @@ class Hold:
             spaces += [triton, triton.runtime, triton.testing, triton.language,
                        triton.runtime.JITFunction, triton.runtime.driver]
         fixed = types.FunctionType, types.BuiltinFunctionType, type
-        self.before = [(getattr(s, "__name__", "?"), s, {
-            k: v for k, v in list(vars(s).items()) if isinstance(v, fixed)
-            or type(v).__name__.endswith("_descriptor")}) for s in spaces]
+        self.before = [(getattr(s, "__name__", "?"), s, {k: v for k, v in list(vars(s).items()) if
+            isinstance(v, fixed) or type(v).__name__.endswith("_descriptor")}) for s in spaces]
         self.threads = sys.modules["_thread"]._count
         self.threads_before = self.threads()
 

@@ -118,17 +118,15 @@ class Session(Sharing, Untouched, Timing, Records):
     def let_die(self, child):
         """The driver takes 0.1 s to end a process that has the GPU: an answer need not wait for
         it. bury() does, before another candidate is loaded."""
-        if child.pid is None:
-            child.close()
-        else:
-            self.dying.append((child.strike(), child.scratch))
+        self.dying.append((child.pid and child.strike(), child.scratch))
 
     def bury(self):
         """What let_die left. Whoever is judged next has as much time as without it."""
         begun = time.monotonic()
         while self.dying:
             pid, folder = self.dying.pop()
-            reap(pid)
+            if pid:
+                reap(pid)
             remove(folder)
         self.is_no_time(begun)
 
@@ -333,9 +331,8 @@ class Session(Sharing, Untouched, Timing, Records):
             self.place = self.patient(lambda: self.reference.ask("inputs", **given))["place"]
         self.drawn = dict(given, place=self.place)
         # Also of one that has less time: this takes long where tensors are large.
-        return self.patient(lambda: together(*[
-            who.begin("inputs", Child.call_s, **self.drawn)
-            for who in self.company(child)]))[0]["labels"]
+        return self.patient(lambda: together(*[who.begin(
+            "inputs", Child.call_s, **self.drawn) for who in self.company(child)]))[0]["labels"]
 
     def company(self, child):
         """The processes that hold a candidate's timed shapes."""

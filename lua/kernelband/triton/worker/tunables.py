@@ -57,9 +57,8 @@ def tunables_of(source):
             found.append(dict(name=name, kind=kind, sites=[[start, end, text]],
                               values=[value] + choices(kind, value)))
 
-    tuned = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)
-             for d in n.decorator_list
-             if isinstance(d, ast.Call) and "autotune" in ast.unparse(d.func)}
+    tuned = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) for d in
+             n.decorator_list if isinstance(d, ast.Call) and "autotune" in ast.unparse(d.func)}
     for n in ast.walk(tree):
         pairs, launch = (), False
         if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name):
