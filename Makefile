@@ -129,10 +129,8 @@ $(B)/%.o: %.c Makefile
 	$(Q)$(CC) $(ALL_C) $(HEADERS) -c -o $@ $<
 
 # make check [T=NAME]: every test is a target of its own, but for WAITING, and always passes; the last
-# line is the status. T is names, with % for any text. Some come after the rest, one at a time: two
-# have bounds on time, and spec_layers reads what the other specs recorded.
+# line is the status. T is names, with % for any text.
 T       ?= %
-ALONE   := check_device spec_evidence spec_layers
 NAMES   := $(filter $(T),$(notdir $(TESTS)) $(basename $(notdir $(SPECS))))
 # Those that take longest, the longest first: what begins last is short, and both processors end at
 # about the same time.
@@ -140,10 +138,10 @@ LONGEST := spec_candidates spec_mistakes waiting spec_check spec_truth spec_eval
            spec_damage spec_sure spec_alive check_nvrtc spec_admission spec_paired
 # Those that wait for a third of their time or more (servers, a browser, deadlines): one target.
 WAITING := spec_serve spec_llm_server spec_llm_search spec_http spec_agent spec_resume check_serve
-ONES    := $(filter-out $(ALONE) $(WAITING),$(NAMES)) $(if $(filter $(WAITING),$(NAMES)),waiting)
+ONES    := $(filter-out $(WAITING),$(NAMES)) $(if $(filter $(WAITING),$(NAMES)),waiting)
 CHECKS  := $(addprefix run-,$(filter $(ONES),$(LONGEST)) $(filter-out $(LONGEST),$(ONES)))
-LAST    := $(CHECKS)
-$(foreach t,$(addprefix run-,$(filter $(ALONE),$(NAMES))),$(eval $t: | $(LAST))$(eval LAST := $t)$(eval CHECKS += $t))
+# It reads what the others have recorded.
+run-spec_layers: | $(filter-out run-spec_layers,$(CHECKS))
 # All they need is made before: make passes over a test that waits for something, and comes back to
 # it after all others.
 .PHONY: checks $(CHECKS) fresh-check

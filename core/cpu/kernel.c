@@ -29,6 +29,7 @@ enum { STACK = 512 << 10, VARIABLES = 8 << 20 };
 
 static struct kb_cpu_wire *wire;        /* the SIGSYS handler needs it */
 static struct kb_cpu_post *post;
+static const char *object;              /* its path */
 static pid_t parent;
 static unsigned char *arrays_end;       /* nothing else lies below */
 
@@ -58,7 +59,7 @@ static void on_denied(int sig, siginfo_t *info, void *context)
     syscall(SYS_exit_group, KB_CPU_EXIT_DENIED);
 }
 
-static kb_status enter_jail(const char *object)
+static kb_status enter_jail(void)
 {
     char copy[4200];
     snprintf(copy, sizeof copy, "%s", object);
@@ -167,6 +168,14 @@ static void have(void *from, size_t bytes, bool written)
                   written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
+/* Is it the kernel's own, this program, or what build.c links a kernel to? Into
+ * other libraries it has no way. */
+static bool in_reach(const char *path)
+{
+    return !strcmp(path, object) || !*path || strstr(path, "/libc.so")
+        || strstr(path, "/libm.so");
+}
+
 /* Of its variables a few megabytes. They begin behind what the linker has made
  * read-only. */
 static int have_object(struct dl_phdr_info *o, size_t size, void *unused)
@@ -174,6 +183,8 @@ static int have_object(struct dl_phdr_info *o, size_t size, void *unused)
     size_t page = (size_t)sysconf(_SC_PAGESIZE), fixed = 0;
     (void)size;
     (void)unused;
+    if (!in_reach(o->dlpi_name))
+        return 0;
     for (size_t i = 0; i < o->dlpi_phnum; i++)
         if (o->dlpi_phdr[i].p_type == PT_GNU_RELRO)
             fixed = (o->dlpi_phdr[i].p_vaddr + o->dlpi_phdr[i].p_memsz)
@@ -195,10 +206,9 @@ static int have_object(struct dl_phdr_info *o, size_t size, void *unused)
 
 static void have_stack(void)
 {
-    volatile char below[STACK];
-    for (size_t i = 0; i < STACK; i += 1024)
-        below[i] = 0;
-    (void)below[0];
+    char below[STACK];
+    *(volatile char *)below = 0;        /* the system's part of it grows */
+    have(below, STACK, true);
 }
 
 /* Whole pages [from, to) of a span become fence. */
@@ -334,16 +344,17 @@ int kb_cpu_kernel_main(int argc, char **argv)
         return give_up("keeping a page from copies");
     if (map_all(base))
         return give_up("mapping the arguments");
-    if (enter_jail(argv[2]))
+    object = argv[2];
+    if (enter_jail())
         return give_up("entering the jail");
 
-    void *object = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
-    if (!object) {
+    void *handle = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
         const char *text = dlerror();
         snprintf(wire->why, sizeof wire->why, "%s", text ? text : "dlopen");
         return KB_CPU_EXIT_STARTUP;
     }
     kernel_call call;
-    *(void **)&call = dlsym(object, KB_CPU_CALL);
+    *(void **)&call = dlsym(handle, KB_CPU_CALL);
     return call ? make_copies(call, base) : give_up("finding the call");
 }
