@@ -29,7 +29,7 @@ enum { STACK = 512 << 10, VARIABLES = 8 << 20 };
 
 static struct kb_cpu_wire *wire;        /* the SIGSYS handler needs it */
 static struct kb_cpu_post *post;
-static const char *object;              /* its path */
+static const char *object;              /* path of the built source */
 static pid_t parent;
 static unsigned char *arrays_end;       /* nothing else lies below */
 
@@ -168,8 +168,8 @@ static void have(void *from, size_t bytes, bool written)
                   written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
-/* Is it the kernel's own, this program, or what build.c links a kernel to? Into
- * other libraries it has no way. */
+/* Is that the path of the kernel's object, of this program, which has none, or of
+ * a library that build.c links objects to? A kernel calls no other. */
 static bool in_reach(const char *path)
 {
     return !strcmp(path, object) || !*path || strstr(path, "/libc.so")

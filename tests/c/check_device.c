@@ -1277,7 +1277,7 @@ START_TEST(an_idle_program_uses_no_processor)
 }
 END_TEST
 
-/* Pages that a process lacked so far, see proc(5); -1: unknown. */
+/* Minor page faults of a process so far, see proc(5); -1: unknown. */
 static long faults(pid_t pid)
 {
     char path[64];
