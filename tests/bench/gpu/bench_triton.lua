@@ -5,6 +5,8 @@
 -- EACH: candidates that are judged ok, an operator; of up to four more that are not.
 local core = require "kernelband.core"
 local kb = require "kernelband"
+local lists = require "kernelband.base.lists"
+local loop = require "kernelband.base.loop"
 local worker = require "kernelband.worker"
 
 local names = arg[2] ~= "" and arg[2]
@@ -45,33 +47,48 @@ local function where(seconds)
 end
 
 local medians, all = {}, {}
-for name in names:gmatch "[^,]+" do
-  local task = kb.import.tritonbench(arg[1], { only = { name } })[1]
-  if task.perf_missing then print(name .. ": no performance script: its tests are timed") end
-  local e = worker.start { task = task, device = "triton:0", workers = 1 }
+
+local function judge(name, task, e)
   local ok, baseline = pcall(e.baseline)
   if not ok or not baseline or baseline.verdict ~= "ok" then
     print(("%-28s %s"):format(name, ok and baseline and baseline.reason or tostring(baseline)))
-  else
-    local took, best = {}, {}
-    for i, shape in ipairs(baseline.shapes) do best[i] = shape.time_ns end
-    for _, source in ipairs(sources(task)) do
-      if #took == each then break end
-      local begun = core.system.now_ns()
-      local out = e.evaluate({ source = source }, { best_times_ns = best })    -- as a search asks
-      if not out then break end
-      local s = (core.system.now_ns() - begun) / 1e9
-      print(("%-28s %-13s %5.2f s  %s  %s"):format(name, out.verdict, s,
-        where(out.seconds or {}), (tostring(out.reason or ""):match "[^\n]*"):sub(1, 160)))
-      if out.verdict == "ok" then
-        took[#took + 1] = s
-        all[#all + 1] = s
-      end
-    end
-    if #took > 0 then medians[#medians + 1] = core.stats.median(took) end
+    return
   end
-  io.stdout:flush()
-  e.close()
+  local took, best = {}, {}
+  for i, shape in ipairs(baseline.shapes) do best[i] = shape.time_ns end
+  for _, source in ipairs(sources(task)) do
+    if #took == each then break end
+    local begun = core.system.now_ns()
+    local out = e.evaluate({ source = source }, { best_times_ns = best })    -- as a search asks
+    if not out then break end
+    local s = (core.system.now_ns() - begun) / 1e9
+    print(("%-28s %-13s %5.2f s  %s  %s"):format(name, out.verdict, s,
+      where(out.seconds or {}), (tostring(out.reason or ""):match "[^\n]*"):sub(1, 160)))
+    if out.verdict == "ok" then
+      took[#took + 1] = s
+      all[#all + 1] = s
+    end
+  end
+  if #took > 0 then medians[#medians + 1] = core.stats.median(took) end
+end
+
+-- Several operators are opened side by side, which takes far longer than their candidates do; they
+-- are judged one after another, once all are open.
+local list, at_once = lists.words(names, "[^,]+"), 5
+for first = 1, #list, at_once do
+  local L, open = loop.new(), {}
+  for i = first, math.min(first + at_once - 1, #list) do
+    local task = kb.import.tritonbench(arg[1], { only = { list[i] } })[1]
+    if task.perf_missing then print(list[i] .. ": no performance script: its tests are timed") end
+    open[#open + 1] = { list[i], task,
+                        worker.start { task = task, device = "triton:0", workers = 1, loop = L } }
+  end
+  for _, o in ipairs(open) do pcall(o[3].baseline) end
+  for _, o in ipairs(open) do
+    judge(o[1], o[2], o[3])
+    io.stdout:flush()
+    o[3].close()
+  end
   if core.system.interrupts() > 0 then break end      -- what was measured is told all the same
 end
 if #medians > 0 then
