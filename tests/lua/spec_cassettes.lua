@@ -8,6 +8,7 @@ local core = kb.core
 local check = require "kernelband.evaluate.check"
 local inputs = require "kernelband.evaluate.inputs"
 local json = require "kernelband.base.json"
+local lists = require "kernelband.base.lists"
 local rooms = require "kernelband.evaluate.room"
 local tasks = require "kernelband.task"
 local verdict = require "kernelband.evaluate.verdict"
@@ -66,6 +67,11 @@ local function search(dir, about, pulls)
                    LEFT JOIN kernels k ON k.id = p.child ORDER BY p.n]], task
 end
 
+local function emulated(source)
+  local with = read("tests/lib", "avx512.h")
+  return (source:gsub("#include <immintrin.h>", function() return with end))
+end
+
 -- nil, or what the judge says of a source on all shapes but the timed ones.
 local function wrong(task, source)
   local device <close> = assert(core.device "cpu")
@@ -90,27 +96,29 @@ for _, name in ipairs(assert(core.system.list(here))) do
   local dir = here .. "/" .. name
   if core.system.exists(dir) == "dir" then
     local kept = json.decode(read(dir, "run.json"))
-    local best
+    local kernels, task = {}, nil
     t.test(name .. ": a model's run replays without a model", function()
-      local pulls, task = search(dir, kept.about, kept.pulls)
+      local pulls
+      pulls, task = search(dir, kept.about, kept.pulls)
       t.equal(#pulls, #kept.pulls)
       for n, p in ipairs(pulls) do
         local then_ = kept.pulls[n]
         local hash = p.source and core.system.hash(p.source)
         t.equal({ n, p.verdict, p.speedup, hash },
                 { n, then_.verdict, then_.speedup, then_.source })
-        if p.speedup and (not best or p.speedup > best.speedup) then
-          best = { speedup = p.speedup, source = p.source, task = task }
-        end
+        if p.speedup then kernels[#kernels + 1] = p end
       end
     end)
     t.test(name .. ": its fastest kernel is right", function()
       local device <close> = assert(core.device "cpu")
-      local isa, then_ = device:roofline().isa, kept.about.machine.roofline.isa
-      if isa ~= then_ then
-        return print(("skipped: it was written for %s, this is %s"):format(then_, isa))
+      local native = device:roofline().isa == kept.about.machine.roofline.isa
+      if not native and not core.system.exists "/usr/include/simde" then
+        return print "skipped: libsimde-dev, which emulates AVX-512, is not there"
       end
-      t.equal(wrong(best.task, best.source), nil)
+      local best = lists.best(kernels, function(p)
+        return (native or not p.source:find "__asm__") and p.speedup
+      end)
+      t.equal(wrong(task, native and best.source or emulated(best.source)), nil)
     end)
   end
 end
