@@ -321,6 +321,7 @@ static void ask_for_copy(cpu_program *p, bool confined)
     p->wire->warmth = confined ? warmth_of(p->buffers) : KB_CPU_COLD;
     p->launches = 0;
     p->once = confined;
+    p->timed = false;
     p->asked = true;
     wake(&p->post->wanted, ++p->copies);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -1277,6 +1278,54 @@ START_TEST(an_idle_program_uses_no_processor)
 }
 END_TEST
 
+/* How often this process has given up its processor to wait. */
+static long rests(void)
+{
+    struct rusage used;
+    ck_assert_int_eq(getrusage(RUSAGE_SELF, &used), 0);
+    return used.ru_nvcsw;
+}
+
+/* Stops a process for 4 ms; returns the process that lets it go on. */
+static pid_t hold(pid_t held)
+{
+    ck_assert_int_eq(kill(held, SIGSTOP), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        usleep(4000);
+        kill(held, SIGCONT);
+        _exit(0);
+    }
+    return pid;
+}
+
+START_TEST(a_copy_is_waited_for_asleep_after_a_timed_launch)
+{
+    kb_object *o = build_axpy(AXPY(LOOP));
+    kb_buffers *b = axpy_buffers(1000, 1);
+    kb_program *p = load(o, b);
+    pid_t loader = child(false);
+    long most = 0;
+    for (int i = 0; i < 5 && loader > 0; i++) {     /* under load not each time */
+        launch(p, 1);
+        pid_t holder = hold(loader);
+        ck_assert_int_eq(p->ops->renew(p), KB_OK);
+        long before = rests();
+        ck_assert_int_eq(p->ops->launch(p, 1, second, NULL), KB_OK);
+        long n = rests() - before;
+        most = n > most ? n : most;
+        ck_assert_int_eq(waitpid(holder, NULL, 0), holder);
+    }
+    if (loader > 0)
+        ck_assert_int_ge(most, 10);
+    else
+        fprintf(stderr, "check_device: skipped: no /proc/*/children\n");
+    kb_program_stop(p);
+    kb_buffers_free(b);
+    kb_object_free(o);
+}
+END_TEST
+
 /* Minor page faults of a process so far, see proc(5); -1: unknown. */
 static long faults(pid_t pid)
 {
@@ -1433,6 +1482,7 @@ static Suite *tests(void)
     tcase_add_test(t, stopping_leaves_no_process);
     tcase_add_test(t, each_process_loads_a_copy_of_the_object);
     tcase_add_test(t, an_idle_program_uses_no_processor);
+    tcase_add_test(t, a_copy_is_waited_for_asleep_after_a_timed_launch);
     tcase_add_test(t, what_a_kernel_may_touch_is_there_before_it_is_timed);
     suite_add_tcase(s, t);
 
