@@ -70,7 +70,7 @@ share = {"allow": {AT: .01}}
     ([3, 3], 3, [], {}, ("fine", 0, [], 0)),
     (["a", "a"], "b", [], {}, (AT + " is b, expected a", None, None, 5)),
 ])
-def test_where_the_reference_disagrees_with_itself_no_one_is_judged_and_nowhere_else(
+def test_an_element_is_left_out_only_where_the_reference_differs_from_itself(
         judge, runs, mine, more, given, expected):
     wrong, chance, undetermined, asked = judge(runs, mine, more, **given)
     assert (wrong, asked) == (expected[0], expected[3])
@@ -161,13 +161,13 @@ def test_only_a_run_that_is_asked_for_again_has_other_work_beside_it(runner, scr
 
 @pytest.mark.parametrize(
     "kind", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "float64", "complex64", "complex128"])
-def test_what_has_the_same_bits_is_alike_whatever_its_type(runner, kind):
+def test_equal_bits_are_equal_whatever_their_type(runner, kind):
     x = torch.tensor([1.5, nan, -0.0, 3.0]).to(getattr(torch, kind))
     same = dict(off=0, first=0, chance=0, worst=0.0)
     assert runner().differing(x, [x.clone()], x.clone()) == same
 
 
-def test_results_are_shown_in_the_room_and_what_does_not_fit_in_it_in_a_file(runner, scratch):
+def test_results_go_through_shared_memory_and_those_that_do_not_fit_through_a_file(runner, scratch):
     r = runner(bare=True)
     r.room = torch.zeros(10, dtype=torch.uint8)
     given = [torch.arange(8), torch.arange(2).float(), torch.tensor([9, 8]), torch.zeros(0)]
@@ -185,7 +185,7 @@ def test_results_are_shown_in_the_room_and_what_does_not_fit_in_it_in_a_file(run
     assert read({"at": 9, "room": True}, 2) is None
 
 
-def test_what_a_candidate_showed_in_the_room_is_not_there_for_the_next_one(runner):
+def test_shared_results_of_a_candidate_are_erased_before_the_next_one(runner):
     r = runner()
     r.room = torch.zeros(16, dtype=torch.uint8)
     run = [("x", (torch.float32, [4], torch.ones(4)))]
@@ -198,10 +198,69 @@ def test_what_a_candidate_showed_in_the_room_is_not_there_for_the_next_one(runne
     assert not r.room.any()
 
 
-def test_what_was_shown_of_a_call_is_not_written_again(runner, scratch):
+def test_a_result_that_was_shown_is_not_overwritten(runner, scratch):
     r = runner(bare=True)
     with open(scratch + "/out.bin", "wb") as early:     # it was held open before
         early.write(b"aaaa"), early.flush()
         r.put(torch.tensor([1, 2], dtype=torch.uint8), 5)
         early.write(b"bbbb")
     assert open(scratch + "/out.bin", "rb").read() == b"\x01\x02"
+
+
+CALLED = []
+
+
+def calls(*_, **__):
+    CALLED.append(True)
+    return iter(())
+
+
+def tensor_that(name):
+    x = torch.ones(3)
+    setattr(x, name, calls)
+    return x
+
+
+def one_that(base, *names, value=()):
+    return type("Odd", (base,), dict.fromkeys(names, calls))(*value)
+
+
+@pytest.mark.parametrize("odd", [
+    *(lambda name=name: tensor_that(name) for name in (
+        "detach", "numel", "element_size", "contiguous", "reshape", "stride")),
+    lambda: one_that(list, "__iter__", "__len__", "__getitem__", value=[(1, 2)]),
+    lambda: one_that(tuple, "__iter__", "__len__", "__getitem__", value=[(1, 2)]),
+    lambda: one_that(dict, "items", "keys", "__iter__", "__getitem__", value=[{"a": 1}]),
+    lambda: {one_that(str, "__repr__", "__str__", value=["a"]): 1},
+    lambda: {one_that(object, "__repr__", "__str__"): 1},
+    lambda: one_that(float, "__str__", "__repr__", "__float__", value=[2.5]),
+    lambda: one_that(int, "__str__", "__repr__", "__int__", "__index__", value=[2]),
+    lambda: one_that(str, "__str__", "__repr__", value=["a"]),
+    lambda: one_that(numpy.float32, "item", "__float__", value=[2.5]),
+    lambda: one_that(object, "__getattr__", "__repr__", "__str__"),
+    lambda: type("Odd", (), {"__class__": property(calls)})(),
+    lambda: type("Kind", (type,), {"__name__": property(calls)})("Odd", (), {})()])
+def test_no_method_of_a_result_is_called_when_it_is_shown(runner, odd):
+    """It might compute then what it did not while it was timed."""
+    r, odd = runner(bare=True), odd()
+    CALLED.clear()
+    r.put({"result": [odd, torch.ones(2)]}, 7)
+    assert not CALLED
+
+
+def test_a_value_of_an_own_class_is_shown_as_what_it_is(runner):
+    leaves = runner(bare=True).put([one_that(float, "__str__", value=[2.5]),
+                                    one_that(int, "__str__", value=[3]), True, None], 7)["leaves"]
+    assert [x["value"] for x in leaves] == ["2.5", 3, True, None]
+
+
+def test_an_input_is_filled_by_no_method_that_a_file_gave_it(runner):
+    r = runner(perf=perf_of("torch.arange(8.)"), source="op = None")
+    r.do_inputs(seed=1)
+    r.do_shape(i=0, seed=1)
+    for work, _, _ in r.places:
+        work.detach = calls
+    CALLED.clear()
+    r.do_prepare(1 << 8)
+    assert not CALLED and sorted(r.work.tolist()) == list(range(8))
+    assert r.work.tolist() != list(range(8))            # its rows are rolled

@@ -2,6 +2,7 @@
 of the untouched file, who waits for whom, what is left when it ends."""
 import json
 import os
+import sys
 
 import pytest
 
@@ -164,7 +165,7 @@ def test_of_a_shape_that_leaves_something_to_chance_a_second_look_has_two_runs_m
         assert {n for part, n in runs if part} == later
 
 
-def test_a_room_that_no_file_runs_in_takes_what_a_candidate_shows_and_none_of_its_partners(gpu):
+def test_the_keepers_memory_takes_results_of_a_candidate_and_none_of_its_partner(gpu):
     told = {"size": 64, "handle": "5a"}
     gpu.on["room"] = lambda stand, request: dict(told)
     s = gpu.session()
@@ -182,7 +183,7 @@ def test_a_room_that_no_file_runs_in_takes_what_a_candidate_shows_and_none_of_it
     assert gpu.alive() == []
 
 
-def test_a_session_whose_gpu_has_no_room_shows_results_in_files(gpu):
+def test_without_a_keeper_results_go_through_files(gpu):
     gpu.on["room"] = lambda stand, request: {"error": "launch_failed", "text": "no memory"}
     s = gpu.session()
     assert gpu.judge(s)["verdict"] == "ok"
@@ -227,7 +228,7 @@ def locked(name):               # a folder that others than root can't remove
      "its results are not to be had: no file"),
     (lambda name: None, "crashed", "its results are not to be had: No such file or directory")])
 @pytest.mark.parametrize("op", ["test", "show"])
-def test_what_an_evaluation_was_shown_is_gone_when_it_ends_however_it_ends(
+def test_shown_results_are_removed_however_an_evaluation_ends(
         gpu, op, make, verdict, reason):
     s = gpu.session()
 
@@ -314,7 +315,7 @@ def baseline(gpu, s=None, **task):
     return gpu.judge(s or gpu.session(**task), UNTOUCHED, baseline=True)
 
 
-def test_a_baseline_says_what_it_was_begun_again_for_and_in_which_shape_its_time_was_up(gpu):
+def test_a_baseline_says_why_it_was_begun_again_and_in_which_shape_its_time_was_up(gpu):
     gpu.labels, stage, sizes = ["a", "b", "4x4", "c"], [0], {}
     gpu.on["shape"] = lambda stand, request: sizes.update({stand: request["i"]})
 
@@ -436,3 +437,94 @@ def test_a_shape_that_faults_is_left_out_and_no_cheat_is_let_go(gpu):
     out = race.baseline()
     assert (out["verdict"], out["reason"]) == ("cheated", "it left a thread running")
     assert json.dumps(out)
+
+
+def others(gpu, stand):
+    """Whether it is the partner of a candidate's process."""
+    return stand is not gpu.made[0] and stand.source and not mine(stand)
+
+
+def timed_beside_the_reference(gpu):
+    return gpu.made[0] in {stand for stand, op, r in gpu.log if op == "go" and not r.get("record")}
+
+
+def test_a_fault_of_the_partner_is_no_verdict_on_a_candidate(gpu):
+    s, faults = gpu.session(), []
+    gpu.judge(s)
+
+    def shape(stand, request):
+        if others(gpu, stand) and not faults:
+            faults.append(stand)
+            raise EOFError
+    gpu.on["shape"] = shape
+    out = gpu.judge(s)
+    assert out["verdict"] == "ok" and len(faults) == 1, out
+    assert timed_beside_the_reference(gpu)
+    assert gpu.judge(s)["verdict"] == "ok" and not timed_beside_the_reference(gpu)
+
+
+def test_a_candidate_that_lacks_memory_takes_the_partner_from_no_later_one(gpu):
+    s = gpu.session()
+    gpu.judge(s)
+    gpu.on["test"] = lambda stand, request: mine(stand) and {
+        "error": "launch_failed", "text": gpu.worker.LACKING + ": tried to allocate 2 GiB"} or None
+    assert gpu.judge(s)["verdict"] == "launch_failed"
+    gpu.on.clear()
+    assert gpu.judge(s)["verdict"] == "ok" and not timed_beside_the_reference(gpu)
+
+
+def test_no_scout_outlives_an_evaluation_that_began_again(gpu):
+    s, lacked = gpu.session(), []
+    gpu.judge(s)
+
+    def test(stand, request):
+        if mine(stand) and (not lacked or stand in lacked):
+            lacked.append(stand)
+            return {"error": "launch_failed", "text": gpu.worker.LACKING}
+    gpu.on["test"] = test
+    assert gpu.judge(s)["verdict"] == "ok" and lacked
+    assert [stand for stand in gpu.alive() if stand.scout] == []
+
+
+def test_kernels_that_were_compiled_are_there_after_their_process_has_ended(gpu):
+    s = gpu.session()
+    os.makedirs(s.reference.scratch + "/cache/key")
+    with open(s.reference.scratch + "/cache/key/kernel", "w") as f:
+        f.write("compiled")
+    for _ in range(2):
+        s.reference.kill()
+        assert s.revive()
+        s.make_spares()
+        for child in (s.reference, *s.spares):
+            name = child.scratch + "/cache/key/kernel"
+            assert open(name).read() == "compiled"
+            assert not os.path.islink(os.readlink(name))        # the jail looks no further
+        s.end_spares()
+    folders = [child.scratch for child in (s.reference, *s.gone)]
+    s.close()
+    assert not any(map(os.path.exists, folders))
+
+
+def test_a_worker_that_is_told_of_the_baseline_compiles_ahead_all_the_same(gpu):
+    s = gpu.session()
+    assert s.open({"verdict": "ok", "judged_by": {}}) == {"verdict": "ok", "judged_by": {}}
+    assert [op for stand, op, _ in gpu.log if stand.scout] == ["ahead", "await"]
+    assert [stand for stand in gpu.alive() if stand.scout] == []
+
+
+def test_the_next_processes_have_seconds_to_open_the_gpu(gpu):
+    s = gpu.session()
+    gpu.judge(s)
+    gpu.on["idle"] = lambda stand, request: None if stand in gpu.made[:2] else {"lasts": 9.0}
+    begun = gpu.clock.now
+    assert gpu.judge(s)["verdict"] == "ok"
+    assert gpu.clock.now - begun < 12
+
+
+def test_a_session_that_finds_no_memory_is_no_mistake_of_the_users(worker, monkeypatch):
+    for text, config in ((worker.LACKING + ": 2 GiB", False), ("no class of that name", True)):
+        def session(*_):
+            raise worker.Lost("launch_failed", text)
+        monkeypatch.setattr(sys.modules[worker.opened.__module__], "Session", session)
+        reply, _ = worker.opened("cpu", {"op": "open", "task": {}}, None)
+        assert reply == {"refused": text, "config": config}

@@ -305,3 +305,18 @@ def test_more_pairs_of_processes_end_in_time_leave_nothing_behind_and_are_no_ver
     gpu.worker.Child.start = start
     gpu.on.clear()
     assert gpu.judge(s)["verdict"] == "ok"              # as if there had been none
+
+
+def test_further_pairs_for_which_the_gpu_is_not_free_do_not_count(gpu):
+    s, taken = gpu.session(pairs=5, baseline_only=True), []
+    gpu.kernel = lambda stand, cycles: dict(us=100, wall_us=200)
+    take = s.take
+
+    def takes():
+        taken.append(s.held)
+        if len(taken) > 1 and not s.held:
+            raise gpu.worker.Busy("other sessions had the GPU for 120 s")
+        take()
+    s.take = takes
+    out = s.open(None)
+    assert out["verdict"] == "ok" and len(out["pairs"]) == 1

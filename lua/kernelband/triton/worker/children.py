@@ -18,7 +18,7 @@ from .frames import LACKING, Lost, explain, read_frame, write_frame
 from .runner import Runner
 from .scout import Scout
 
-MEMORY_S = 10               # of waiting for memory of a GPU that some other program has
+MEMORY_S, LOCK_S = 10, 120  # of waiting for memory of a GPU that others have, for other sessions
 CALL_S = 60                 # deadline of one command to a child
 REAP_S = 5                  # of waiting for what was killed: the driver keeps a process, as it
                             # may while a kernel hangs
@@ -105,8 +105,10 @@ class Child:
         self.scratch = new_folder()
         own = cache or self.scratch + "/cache"
         if template and not cache and os.path.isdir(template + "/cache"):
-            # Links: copies of a hundred files took 0.07 s. None is written through (jail.enter).
-            shutil.copytree(template + "/cache", own, copy_function=os.symlink)
+            # Links: copies of a hundred files took 0.07 s. None is written through, and none leads
+            # to another link (jail.enter).
+            shutil.copytree(template + "/cache", own,
+                            copy_function=lambda a, b: os.symlink(os.path.realpath(a), b))
         self.start(lambda: (runner or Runner)(device, self.scratch, own), own)
 
     @classmethod
@@ -173,8 +175,7 @@ class Child:
                 said, text = reply["error"], str(reply.get("text", ""))
                 lost = Lost(said if said in ("build_failed", "cheated") else "launch_failed",
                             text[:2000], missing=str(reply.get("missing") or "")[:100])
-                if not lost.lacks_memory() and any(
-                        w in text for w in ("CUDA error", "Error [CUDA]")):
+                if not lost.lacks_memory() and ("CUDA error" in text or "Error [CUDA]" in text):
                     self.kill()             # torch's or Triton's word: its context is of no use
                 raise lost
             if reply.get("tampered"):

@@ -6,7 +6,7 @@ import re
 import stat
 
 from .frames import finite, some
-from .inputs import bytes_of, mapped, walk
+from .inputs import bytes_of, is_tensor, mapped, name_of, walk
 
 PART = 8 << 20              # bytes of a tensor that is always compared whole
 SAMPLE = (1024, 1024)       # of one that is not: blocks, elements a block
@@ -28,7 +28,7 @@ NAMED = {"f16": "float16", "bf16": "bfloat16", "tf32": "tf32"}
 def in_part(leaves, part=False):
     """Paths of the tensors of which blocks are compared: of large ones where part of all is asked
     for, or where what a call returns, or that with its inputs, [1], is too much."""
-    n = {path: bytes_of([x]) for path, x in leaves if hasattr(x, "element_size")}
+    n = {path: bytes_of([x]) for path, x in leaves if is_tensor(x)}
     large = {path for path in n if n[path] > PART}
     own = [path for path in n if not path.startswith("[1]")] or list(n)
     if not part and sum(n.values()) <= INPUTS_WHOLE:
@@ -37,8 +37,11 @@ def in_part(leaves, part=False):
 
 
 def plain(x):
-    """What is compared of a value that is no tensor."""
-    return x if isinstance(x, (bool, int, str, type(None), float)) else type(x).__name__
+    """What is compared of a value that is no tensor. No method of its own is called."""
+    if type(x) in (bool, type(None)):
+        return x
+    kind = next((k for k in (float, int, str) if issubclass(type(x), k)), None)
+    return getattr(kind, "__%s__" % kind.__name__)(x) if kind else name_of(type(x))
 
 
 def alike(a, b):
@@ -193,9 +196,8 @@ class Reference:
                 exact = None            # it computes something else in float64
         kind = str(want.dtype).replace("torch.", "").replace("complex64", "float32")
         # A share of a number of this type, or of the tensor's mean, that is rounding's.
-        u = FLOAT8 if "float8" in kind else math.prod(max(
-            UNITS[x] for x in {kind if kind in UNITS else "float64", *self.precision()}
-            if x in UNITS))
+        units = [UNITS[x] for x in {kind, *self.precision()} if x in UNITS]
+        u = FLOAT8 if "float8" in kind else math.prod(max(units or [UNITS["float64"]]))
         off, first, chance, worst = 0, 0, 0, 0.0
         for at, w, g, *again in chunks(want, got, *others):
             limit = u * (w.abs() + mean) + 1e-30

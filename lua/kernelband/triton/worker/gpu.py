@@ -9,10 +9,9 @@ import signal
 import time
 
 from . import recorder
-from .children import MEMORY_S, Busy, Child, Lost
+from .children import LOCK_S, MEMORY_S, Busy, Child, Lost
 from .scout import target_of
 
-LOCK_S = 120                # of waiting for other sessions
 CHIPS = {(8, 0): b"GA100", (8, 6): b"GA102", (8, 9): b"AD102", (9, 0): b"GH100",
          (10, 0): b"GB100", (12, 0): b"GB202"}      # by compute capability: the first of each
 

@@ -11,17 +11,17 @@ PLACES = AREAS * SHIFTS             # from its start
 PLACED_MOST = 2 << 30               # bytes of inputs that lie in several areas,
 LARGE = 256 << 20                   # and of a tensor that lies in one only
 SHIFTED_MOST = 32 << 20             # how far, at most
-KEPT, KEPT_MOST = 4, 1 << 20        # former results that lie where a new one would; their bytes
-LONG_NS = 1e6                       # of a call that where they lie makes nothing of
+# Former results that lie where a new one would, their bytes, ns of a call that is too long to care.
+KEPT, KEPT_MOST, LONG_NS = 4, 1 << 20, 1e6
 LANES, LANED_MOST = 32, 32 << 20    # streams that calls are timed on, in turn; their inputs' bytes
 CLEAN = 0                   # zeros
 FRONT = 64 << 10            # bytes before every input; after it, where files reach past its end:
 AROUND, AROUND_LEAST, AROUND_MOST = 64, 4 << 20, 128 << 20      # so many times its own
+name_of = type.__dict__["__name__"].__get__     # of a type, whatever that says of itself
 # What gives a tensor.
-MADE = set(
-    "empty zeros ones full rand randn randint randperm arange tensor linspace eye normal "
-    "empty_like zeros_like ones_like full_like rand_like randn_like randint_like empty_strided "
-    "new_empty new_zeros new_ones new_full new_tensor clone cuda to".split())
+MADE = set("empty zeros ones full rand randn randint randperm arange tensor linspace eye normal "
+           "empty_like zeros_like ones_like full_like rand_like randn_like randint_like clone cuda "
+           "empty_strided new_empty new_zeros new_ones new_full new_tensor to".split())
 
 
 def apart_from_each_other(torch):
@@ -41,12 +41,20 @@ def apart_from_each_other(torch):
 
 
 def walk(value, path="", depth=0):
-    """(path, leaf) of nested results, in an order that does not depend on the run."""
-    if depth < 8 and isinstance(value, (dict, list, tuple)):
-        for k, v in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from walk(v, "%s[%r]" % (path, k), depth + 1)
+    """(path, leaf) of nested results, in an order that does not depend on the run. No method of
+    a file's own class is called: it might compute then what was to be timed."""
+    kind = next((x for x in (dict, list, tuple) if issubclass(type(value), x)), None)
+    if depth < 8 and kind:
+        for k, v in dict.items(value) if kind is dict else enumerate(kind.__iter__(value)):
+            name = repr(k) if type(k) in (str, int, bool, float, bytes) else name_of(type(k))
+            yield from walk(v, "%s[%s]" % (path, name), depth + 1)
     else:
         yield path, plain_of(value)
+
+
+def is_tensor(x):
+    """By its type, whatever it says of itself."""
+    return issubclass(type(x), sys.modules["torch"].Tensor)
 
 
 def mapped(value, change):
@@ -65,12 +73,13 @@ def plain_of(value):
         import torch
         with contextlib.suppress(TypeError):
             return torch.from_numpy(value.copy())
-    return value.item() if numpy and isinstance(value, numpy.generic) else value
+    generic = numpy and issubclass(type(value), numpy.generic)
+    return numpy.generic.item(value) if generic else value
 
 
 def bytes_of(leaves):
     """Of those that are tensors."""
-    return sum(x.numel() * x.element_size() for x in leaves if hasattr(x, "element_size"))
+    return sum(type(x).numel(x) * x.itemsize for x in leaves if is_tensor(x))
 
 
 def free_remains(segments):
@@ -97,10 +106,9 @@ class Drawn(list):
 
     def append(self, item):
         leaves = [x for _, x in walk(item)]
-        self.bytes += bytes_of(x for x in leaves if hasattr(x, "element_size")
-                               and x.device.type == Drawn.device)
-        self.labels.append(" ".join("x".join(map(str, x.shape)) if hasattr(x, "element_size")
-                                    else str(x)[:20] for x in leaves)[:60])
+        self.bytes += bytes_of(x for x in leaves if is_tensor(x) and x.device.type == Drawn.device)
+        self.labels.append(" ".join("x".join(map(str, x.shape)) if is_tensor(x) else str(x)[:20]
+                                    for x in leaves)[:60])
         super().append(item)
         if Drawn.want is not None or self.bytes > INPUTS_MOST:
             self[:] = [x if i == Drawn.want else None for i, x in enumerate(self)]
@@ -265,7 +273,7 @@ class Inputs:
 
     def do_shape(self, i, seed, lanes=False):
         for t, kept in self.pristine or []:     # what lies in the list is as it was drawn
-            t.detach().copy_(kept)
+            self.torch.Tensor.detach(t).copy_(kept)
         self.leave_shape()
         if self.lazy:
             self.inputs = None
@@ -317,7 +325,7 @@ class Inputs:
         self.turn(seed)
         with torch.no_grad():
             for i, (t, kept) in enumerate(self.pristine):
-                to, t.grad = t.detach(), None
+                to, t.grad = torch.Tensor.detach(t), None   # not by a method that t was given
                 dim = next((d for d, n in enumerate(kept.shape) if n > 1), None)
                 if not kept.is_floating_point() or dim is None:
                     to.copy_(kept)

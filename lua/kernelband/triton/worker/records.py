@@ -101,9 +101,8 @@ class Records:
         """Share of kernel time in kernels that are neither functions of the candidate's own file
         nor started by the reference, copies and fills aside; and the longest of them."""
         usual = {readable(k["name"]) for k in known["by_name"]}
-        strange = [k for k in seen["by_name"]
-                   if (k["name"].startswith("_Z") or k["name"] not in self.functions)
-                   and readable(k["name"]) not in usual
+        strange = [k for k in seen["by_name"] if readable(k["name"]) not in usual
+                   and (k["name"].startswith("_Z") or k["name"] not in self.functions)
                    and not any(w in k["name"].lower() for w in ("copy", "fill"))]
         whole, own = (sum(k["ns"] for k in names) for names in (seen["by_name"], strange))
         return own / whole if whole else 0.0, strange[0]["name"] if strange else ""

@@ -12,7 +12,7 @@ from . import jail, recorder
 from .compare import Reference, in_part, plain
 from .frames import Lost
 from .hold import Hold
-from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, walk
+from .inputs import CLEAN, FLUSH, KEPT, Drawn, Inputs, is_tensor, name_of, walk
 
 DRIVER = "libcuda.so.1"
 ROOM, PART_OF = 1 << 30, 64         # bytes that processes show results in, at most, and such a part
@@ -56,7 +56,8 @@ class Runner(Hold, Inputs, Reference):
         if not self.cpu:
             try:
                 torch.cuda.set_device(device)
-                torch.zeros(1, device=device)   # the driver opens its files now
+                # The driver opens its files now. What may lack memory comes before hold().
+                torch.zeros(1, device=device), torch.cuda.Stream(device)
             except (RuntimeError, AssertionError) as e:
                 raise RuntimeError("no GPU to run Triton kernels on: torch says: %s"
                                    % str(e).split("\n")[0]) from None
@@ -244,18 +245,21 @@ class Runner(Hold, Inputs, Reference):
     def put(self, value, seed, part=False):
         """Copies the tensors of value to the room, or to out.bin what does not fit; of those that
         are not compared whole, blocks that seed draws."""
-        torch, shown, leaves, full = self.torch, [], list(walk(value)), 0
+        torch, shown, leaves, full = self.torch, [], [], 0
+        for path, leaf in walk(value):
+            if is_tensor(leaf) and type(leaf) not in (torch.Tensor, torch.nn.Parameter):
+                raise Lost("cheated", "%s is a %s" % (path, name_of(type(leaf))))
+            # Not by a method that it was given, which would compute what was not timed.
+            leaves.append((path, torch.Tensor.detach(leaf) if is_tensor(leaf) else leaf))
         name, parts = self.scratch + "/out.bin", in_part(leaves, part)
         if os.path.isfile(name):
             os.unlink(name)             # what the file under test has mapped or open is another
         with open(name, "xb") as f, torch.no_grad():
             for path, leaf in leaves:
-                if not isinstance(leaf, torch.Tensor):
+                if not is_tensor(leaf):
                     x = plain(leaf)
-                    shown.append(dict(path=path, value=str(x) if isinstance(x, float) else x))
+                    shown.append(dict(path=path, value=str(x) if type(x) is float else x))
                     continue
-                if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
-                    raise Lost("cheated", "%s is a %s" % (path, type(leaf).__name__))
                 flat = self.flat(leaf, seed if path in parts else None).contiguous()
                 there = self.room[full:full + flat.nbytes]
                 fits = len(there) == flat.nbytes

@@ -76,12 +76,12 @@ def opened(device, request, session):
             return {"machine": {"language": "triton"}, "ready": dict(
                 verdict="timeout", reason=e.reason, shapes=[], screened=False,
                 seconds={"total": time.monotonic() - begun})}, session
-        return refused("it needs the Python package %s, which %s has not" % (
-            e.missing, sys.executable) if e.missing else e.reason), made or session
+        why = "it needs the Python package %s, which %s has not" % (e.missing, sys.executable)
+        return refused(why if e.missing else e.reason, not e.lacks_memory()), made or session
 
 
-def refused(why):
-    return {"refused": why, "config": True}
+def refused(why, config=True):
+    return {"refused": why, "config": config}
 
 
 TOO_OLD = "triton %s is too old: 3.4 or later is needed"

@@ -16,8 +16,9 @@ from .timing import BASELINE_S, CONFIRM_S, TIME_S, Timing
 from .untouched import KERNEL_S, Found, Untouched
 
 OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
-AHEAD_S = 60                        # of compiling ahead: whoever asks would take no less
-AHEAD_MOST, NOTING_MOST = 12, 3     # processes that do so; seconds of finding out what
+# Of compiling ahead: seconds (whoever asks would take no less), processes, seconds of finding out
+# what to compile.
+AHEAD_S, AHEAD_MOST, NOTING_MOST = 60, 12, 3
 
 
 class Session(Sharing, Untouched, Timing, Records):
@@ -29,7 +30,7 @@ class Session(Sharing, Untouched, Timing, Records):
     def __init__(self, device, task):
         self.device, self.task, self.found, self.recorded = device, task, Found(), {}
         self.spares, self.roomy = [], device != "cpu"   # processes that wait for the next candidate
-        self.dying = []             # (pid, folder) of children that were killed
+        self.dying, self.gone = [], []      # (pid, folder) of killed children; former references
         self.reference = Child(device)
         self.keeper = Child(device) if self.roomy else None
         room = self.keeper.begin("room") if self.keeper else dict
@@ -64,9 +65,9 @@ class Session(Sharing, Untouched, Timing, Records):
                                           processes=processes, **self.loading(source))
 
     def await_ahead(self, child, what, trusted=False):
-        """Waits for what the tests ask for, or for "all", maybe in vain: that is no time of
-        child's. A kernel that takes far longer than the untouched file's is not waited for, and
-        child has little time then: enough where what was foreseen is not asked for."""
+        """Waits for what the tests ask for, or for "all" and no longer, maybe in vain: that is no
+        time of child's. A kernel that takes far longer than the untouched file's is not waited for,
+        and child has little time then: enough where what was foreseen is not asked for."""
         begun, found = time.monotonic(), self.found
         if not self.scout:
             return
@@ -74,18 +75,17 @@ class Session(Sharing, Untouched, Timing, Records):
             if not self.foreseen:
                 self.foreseen = self.noted()
                 found.noting = float(self.foreseen["seconds"]) if trusted else found.noting
-            reply = self.scout.ask(
-                "await", max(0.1, self.ahead_until - time.monotonic()),
-                n=int(self.foreseen[what]), stall=None if trusted else found.kernel_s)
+            left, stall = self.ahead_until - time.monotonic(), None if trusted else found.kernel_s
+            reply = self.scout.ask("await", max(0.1, left), n=int(self.foreseen[what]), stall=stall)
             waited = time.monotonic() - begun
             if trusted and what == "tests":
                 found.kernel_s = max(KERNEL_S, 4 * waited)
             elif reply.get("stalled") is True:
                 child.hurry(found.haste_s, waited)
-                self.end_scout()
+                what = "all"
         except (Lost, *NONSENSE):
-            if not self.foreseen and trusted:
-                found.noting = AHEAD_S
+            what, found.noting = "all", found.noting if self.foreseen or not trusted else AHEAD_S
+        if what == "all":
             self.end_scout()
         self.is_no_time(begun)
 
@@ -103,10 +103,11 @@ class Session(Sharing, Untouched, Timing, Records):
                 self.spares.append(Child(self.device, self.reference.scratch))
 
     def await_spares(self):
-        """Nothing of ours opens a GPU while another is timed."""
+        """Nothing of ours opens a GPU while another is timed. It has seconds: it may wait for
+        memory, others for us."""
         for child in [*self.spares]:
             try:
-                child.ask("idle", seconds=20)
+                child.ask("idle", seconds=5)
             except Lost:
                 self.spares.remove(child)
                 child.close()
@@ -133,7 +134,7 @@ class Session(Sharing, Untouched, Timing, Records):
     def close(self):
         self.bury()
         self.end_scout()
-        self.spares += filter(None, (self.reference, self.keeper))
+        self.spares += filter(None, (self.reference, self.keeper, *self.gone))
         self.end_spares()
         remove(self.shown)
 
@@ -143,6 +144,8 @@ class Session(Sharing, Untouched, Timing, Records):
             self.found.recall(known.get("judged_by") or {})
             if self.found.timed_tests:
                 self.time_tests()
+            self.ahead(self.reference, self.task["source"], True)
+            self.await_ahead(self.reference, "all", True)
             return known
         out = self.evaluate(self.task["source"], {}, baseline=True)
         if out["verdict"] == "ok":
@@ -155,7 +158,7 @@ class Session(Sharing, Untouched, Timing, Records):
         return out
 
     def evaluate(self, source, options, baseline=False):
-        start = time.monotonic()
+        start, roomy = time.monotonic(), self.roomy
         out = {"verdict": "ok", "shapes": [], "screened": False, "seconds": {},
                "tier": "host-code", "checks": {}}
         opens = self.task.get("open_s") or OPEN_S       # it compiles all that it is tuned over
@@ -175,6 +178,7 @@ class Session(Sharing, Untouched, Timing, Records):
                 type(e).__name__, str(e)[:200]))
         finally:
             self.drawn = self.shape = Child.deadline = None
+            self.roomy = self.roomy if baseline else roomy
             self.end_scout()
             self.forget_shown()
             with contextlib.suppress(Lost):
@@ -214,8 +218,9 @@ class Session(Sharing, Untouched, Timing, Records):
                 return self.judge(child, source, options, out, baseline)
             except Lost as e:
                 where = "shape %s: " % self.at["label"] if self.at else ""
-                if self.without_partner() and e.lacks_memory():
-                    self.roomy = False
+                faulted = self.partner.pid is None and child.pid is not None and not baseline
+                if self.without_partner() and (faulted or e.lacks_memory()):
+                    self.roomy = False          # of a candidate's word for this evaluation alone
                     self.end_spares(1)
                 elif baseline and e.verdict == "timeout":
                     raise Lost("timeout", where + e.reason) from None
@@ -260,7 +265,6 @@ class Session(Sharing, Untouched, Timing, Records):
         self.tested = True
         lap("check")
         self.await_ahead(child, "all")
-        self.end_scout()
         lap("ahead")
         self.await_spares()
         labels = self.draw(child)
@@ -275,8 +279,8 @@ class Session(Sharing, Untouched, Timing, Records):
             raise Lost("launch_failed", "the task has no timed shape")
         out["screened"] = self.screen.slow
         by = any("recorded" in r for r in out["shapes"]) and "CUPTI activity records"
-        out.update(some(left_out=list(self.found.left_out.values()),
-                        weakened=self.found.weakened(self.machine.get("unjailed")),
+        weakened = self.found.weakened(self.machine.get("unjailed"))
+        out.update(some(left_out=list(self.found.left_out.values()), weakened=weakened,
                         judged_by=baseline and vars(self.found),
                         recorded=some(by=by, why=self.unrecorded)))
         self.summary(out)

@@ -4,7 +4,7 @@ import math
 import os
 import time
 
-from .children import NONSENSE, Child, Lost, together
+from .children import LOCK_S, NONSENSE, Busy, Child, Lost, together
 from .frames import some
 from .inputs import LANES, place_of, secret, turns
 from .stats import Screen, half_of, log_ratios, median, of_pairs, of_processes, paired
@@ -14,11 +14,11 @@ TIME_S, NARROW = 0.5, 0.004         # of timing a candidate; an interval that is
 BASELINE_S, CONFIRM_S = 1.6, 3.2    # of timing a baseline, and a winner again
 # Of a baseline that the host holds up, whose clock is noisier; and of one shape of it.
 BOUND_S, BOUND_LEAST_S, BOUND_MOST = 3.0, 0.5, 768
-SHORT_NS = 8e3                      # of a call that differs between processes by a percent: where
-SHORT_HALF = 0.02                   # that leaves an interval of the whole with more on each side,
-SHORT_PAIRS = 3                     # it is timed in so many more pairs of processes,
-LOOKS = 32                          # and one result of so many is compared there,
-HOPELESS = 1.05                     # but for what is so much slower by the first pair's interval
+# A call of less than SHORT_NS differs between processes by a percent. Where that leaves an interval
+# of the whole with more than SHORT_HALF on each side, it is timed in SHORT_PAIRS more pairs of
+# processes, and one of LOOKS results is compared there; not what is HOPELESS times as slow by the
+# first pair's interval.
+SHORT_NS, SHORT_HALF, SHORT_PAIRS, LOOKS, HOPELESS = 8e3, 0.02, 3, 32, 1.05
 PAIRS_S = 100                       # of all further pairs of processes
 
 
@@ -152,9 +152,9 @@ class Timing:
         return row
 
     def fill(self, row, times, e, low, high):
-        row.update(time_ns=median(times["B"]), baseline_ns=median(times["A"]),
-                   blocks=len(times["B"]), speedup=math.exp(e),
-                   samples={"baseline": times["A"], "candidate": times["B"]})
+        a, b = times["A"], times["B"]
+        row.update(time_ns=median(b), baseline_ns=median(a), blocks=len(b), speedup=math.exp(e),
+                   samples={"baseline": a, "candidate": b})
         if low is not None:
             row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
 
@@ -260,14 +260,14 @@ class Timing:
             begun, found = self.clock(), [{}]
             Child.deadline, self.left_s = time.monotonic() + left, BASELINE_S
             # It was judged: what befalls it now is no verdict.
-            with contextlib.suppress(Lost, OSError, *NONSENSE):
+            with contextlib.suppress(Busy, Lost, OSError, *NONSENSE):
                 found = self.by_new_pairs(self.task["source"], out["shapes"], [k], True)
             self.give()
             left -= self.clock() - begun
             Child.deadline = None
             for i, times in found[0].items():
                 logs[i].append(paired(log_ratios(times))[0])
-            if left <= 0:
+            if left <= 0 or self.waited >= LOCK_S:
                 break
         for r in out["shapes"]:
             r["speedup"] = math.exp(median(logs[r["shape"]["i"]]))

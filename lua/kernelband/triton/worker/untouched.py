@@ -45,8 +45,7 @@ class Found(SimpleNamespace):
         """What of the judging is weaker than it could be, in sentences."""
         out = [text for told, text in (
             (unjailed, "%s: a candidate can reach files and processes of others" % unjailed),
-            (self.tame, "the untouched file takes memory that no one wrote for indices: it holds "
-             "valid ones in checked runs"),
+            (self.tame, "the untouched file takes unwritten memory for indices: valid in checks"),
             (self.timed_tests, "the untouched file can do no timed shape: its tests are timed"),
             (self.distinct, "random integers of timed shapes are drawn without repeats: the "
              "untouched file writes to one place more than once, in no order"),
@@ -74,11 +73,11 @@ class Untouched:
 
     def revive(self):
         """A reference that a shape took down is made anew: True where that was needed."""
+        self.end_scout()            # a candidate's too: nobody asks it again
         if self.reference.pid is not None:
             return False
-        self.end_scout()
         fresh = Child(self.device, self.reference.scratch)
-        self.reference.close()
+        self.gone.append(self.reference)    # its folder stays: others have links to its kernels
         self.partner = fresh if self.partner is self.reference else self.partner
         self.reference = fresh
         self.load(self.reference, self.task["source"])()
@@ -113,7 +112,6 @@ class Untouched:
                     raise
                 self.revive()
         self.await_ahead(self.reference, "all", True)
-        self.end_scout()
         seed, faults = secret(), 0
         labels = self.asked("inputs", seed=seed, distinct=self.found.distinct)["labels"]
         for i, label in enumerate(labels):
