@@ -212,10 +212,8 @@ soak-aa:
 # What needs a GPU; without one it says so and passes.
 check-gpu: all $(B)/tests/check_cupti_gpu
 	@$(B)/tests/check_cupti_gpu
-	@$(KB) run tests/lua/gpu_suite.lua
-	@$(KB) run tests/lua/gpu_schedules.lua
-	@KERNELBAND_PYTHON=$(PYTHON) $(KB) run tests/lua/gpu_triton.lua
-	@KERNELBAND_PYTHON=$(PYTHON) $(KB) run tests/lua/gpu_aa.lua
+	@for t in $(sort $(wildcard tests/lua/gpu_*.lua)); do \
+	  KERNELBAND_PYTHON=$(PYTHON) $(KB) run $$t || exit 1; done
 bench-gpu:
 	$(Q)$(MAKE) --no-print-directory MODE=release all
 	@build/release/kernelband run tests/bench/gpu/bench_gpu.lua

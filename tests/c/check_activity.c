@@ -1,3 +1,5 @@
+/* This file tests core/cuda/inject/activity.c. It checks the sums that are
+ * computed from records of GPU kernels and copies: counts, times, streams. */
 #include "cuda/inject/activity.h"
 #include "../lib/check_main.h"
 

@@ -1,3 +1,6 @@
+/* This file tests the online form of core/bandit/cluster.c, which assigns one
+ * point at a time. It checks ids, centres, distances, ties and refused
+ * arguments. check_cluster_fit.c tests kb_cluster_fit. */
 #include <math.h>
 
 #include "bandit/cluster.h"

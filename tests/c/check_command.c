@@ -1,3 +1,5 @@
+/* This file tests the commands of core/system/child.c: a child process that
+ * gets a text, returns two and has a deadline. check_worker.c tests workers. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* This file tests core/cuda/compile/cubin.c. It checks the facts that are read
+ * from a cubin, which cubins are refused, and that damaged files are read
+ * within bounds. Most tests need NVRTC. */
 #include "cuda/compile/cubin.h"
 #include "../lib/check_main.h"
 #include "../lib/toolkit.h"

@@ -1,3 +1,6 @@
+/* This file tests core/cuda/counters/cupti_sets.c and cupti_host.c. It checks
+ * the metric sets, and the number of passes that each set needs on each chip.
+ * It needs no GPU. check_cupti_gpu.c tests the counters on a GPU. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,6 @@
+/* This file tests the CPU device (core/device.c and core/cpu). It checks that
+ * kernels are built, run and timed correctly, that buffers are isolated, and
+ * that hostile kernels are stopped and reported. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

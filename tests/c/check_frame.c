@@ -1,3 +1,5 @@
+/* This file tests core/system/frame.c. It checks how frames are read from a
+ * byte stream and written to it, the maximum size, deadlines and errors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,3 +1,6 @@
+/* This file tests core/bandit/gp.c, a Gaussian process. It checks forecasts
+ * against the published formulas, groups of points, the fit of the parameters,
+ * the memory used and refused arguments. */
 #include <math.h>
 #include <sys/resource.h>
 

@@ -1,3 +1,5 @@
+/* This file tests core/system/gzip.c. It checks that packed data are unpacked
+ * unchanged, the size limit, and data that are cut or damaged. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

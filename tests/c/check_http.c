@@ -1,3 +1,6 @@
+/* This file tests core/net/http.c, the HTTP client, with the local server of
+ * tests/lib/server. It checks requests, responses, streams, limits and errors.
+ */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>

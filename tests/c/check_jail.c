@@ -1,3 +1,5 @@
+/* This file tests core/system/jail.c. It checks which files, system calls and
+ * resources a jailed process can use, and what happens when it uses others. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

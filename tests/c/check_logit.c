@@ -1,3 +1,6 @@
+/* This file tests core/bandit/logit.c, a logistic regression. It checks the
+ * probability, the minimum that a fit finds, extreme samples and refused
+ * arguments. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+/* This file tests core/measure/mutant.c, which makes wrong answers from right
+ * ones. It checks each kind of answer and the count of changed elements. */
 #include <math.h>
 #include <string.h>
 

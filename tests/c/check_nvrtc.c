@@ -1,3 +1,6 @@
+/* This file tests core/cuda/compile/nvrtc.c and the files nvrtc_child.c and
+ * nvrtc_cache.c beside it. It checks jailed compilation, deadlines, the cubin
+ * cache and the recovery from a dead process. Most tests need NVRTC. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,3 +1,6 @@
+/* This file tests core/system/process.c. It checks how child processes are
+ * started, awaited and killed, and how the output of a child is collected. It
+ * also tests the sleep function of core/clock.c and the removal of folders. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

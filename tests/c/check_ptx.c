@@ -1,3 +1,5 @@
+/* This file tests core/cuda/compile/ptx.c. It checks which PTX instructions are
+ * refused and which are accepted. */
 #include "cuda/compile/ptx.h"
 #include "../lib/check_main.h"
 

@@ -1,3 +1,5 @@
+/* This file tests core/rng.c. It checks the generator against its published
+ * outputs, the distributions of the draws, and streams split by name. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* This file tests core/cpu/roofline.c. It checks that the measured peaks,
+ * bandwidths and cache sizes are plausible for a real machine. */
 #include <math.h>
 
 #include "cpu/cpu.h"

@@ -1,3 +1,5 @@
+/* This file tests core/system/store.c. It checks the settings of an SQLite
+ * file, its state after a kill or a full disk, and the errors. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* This file tests core/measure/tensor.c, tensor_fill.c and tensor_trace.c. It
+ * checks the element types, the fills, the poison and the red zones.
+ * check_tensor_compare.c tests the comparison. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

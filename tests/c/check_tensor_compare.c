@@ -1,3 +1,6 @@
+/* This file tests core/measure/tensor_compare.c. It checks the error limit and
+ * how wrong elements are found. It also checks that core/cuda/judge.h, compiled
+ * as C, decides in the same way. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* This file tests core/bandit/ucb.c. It checks the score formula, the choice of
+ * an arm, pulls that are under way, and refused arguments. */
 #include <math.h>
 
 #include "bandit/ucb.h"

@@ -1,3 +1,6 @@
+/* This file tests the workers of core/system/child.c: child processes that
+ * answer requests in frames. It checks replies, deadlines, deaths and the log.
+ * check_command.c tests commands. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>

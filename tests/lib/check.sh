@@ -42,6 +42,10 @@ one() {
   if KERNELBAND_REQUIRES="$folder/$name.requires" KERNELBAND_ROOFLINE="$PWD/$folder/roofline.json" \
      KERNELBAND_ROUNDS=$rounds "$@" >"$folder/$name.log" 2>&1 </dev/null 9>&-
   then word=ok; else word=failed; fi
+  case $name in
+    spec_*) grep -aq '^[0-9]* passed, [0-9]* failed$' "$folder/$name.log" \
+            || { word=failed; echo 'it did not come to t.finish(), which tells of failures' >>"$folder/$name.log"; } ;;
+  esac
   took=$((($(date +%s%N) - start) / 10000000))
   printf '%d.%02d %s %s\n' $((took / 100)) $((took % 100)) $word "$name" >"$folder/$name.row"
   text=$(printf '%-7s %-24s %4d.%02d s' $word "$name" $((took / 100)) $((took % 100)))

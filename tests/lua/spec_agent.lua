@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/generator/command.lua, which asks a program for a kernel. It
+-- checks the question, the answer, the retry of a failed call, the deadline and the options.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"
@@ -100,7 +102,7 @@ t.test("an answer without end is cut off, and no candidate", function()
   t.equal(record.error, nil)
 end)
 
-t.test("what a call of a program took is told, in seconds", function()
+t.test("the time of a program's call is returned, in seconds", function()
   local _, _, _, record = propose("sleep 0.2; " .. answer)
   assert(record.total_s >= 0.2, record.total_s)
   t.equal(record.tokens_in, nil)

@@ -1,3 +1,6 @@
+-- This file tests lua/kernelband/llm/answer.lua, markdown.lua and patch.lua, which extract a kernel
+-- or a patch from the answer of a model. It also tests lua/kernelband/base/source.lua, which
+-- reduces a source to a normal form.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local answer = require "kernelband.llm.answer"

@@ -68,7 +68,7 @@ t.test("every public function has its text, and functions an example", function(
   end
 end)
 
-t.test("no entry is of what is not there", function()
+t.test("no entry describes a name that is not public", function()
   for _, name in ipairs(lists.keys(entries)) do
     assert(public[name] or name:find "^kernelband%.", name .. " is not public any more")
   end

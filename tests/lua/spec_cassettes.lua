@@ -1,7 +1,7 @@
-package.path = "tests/lib/?.lua;" .. package.path
 -- Runs of a strong model (tests/bench/trial), kept as cassettes: each is searched again without a
 -- model, with the choices and the times of then, and comes to the same verdicts and kernels by the
 -- same answers. The fastest of each is built and checked here and now, on small shapes of its task.
+package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"
 local core = kb.core

@@ -43,13 +43,13 @@ t.test("every verb explains itself", function()
   end
 end)
 
-t.test("an unknown verb is told with the nearest", function()
+t.test("an unknown verb is refused with the nearest one", function()
   local code, _, err = kernelband "rnu"
   t.equal(code, 2)
   t.contains(err, "unknown verb 'rnu' (did you mean 'run'?)")
 end)
 
-t.test("an unknown option is told with the nearest", function()
+t.test("an unknown option is refused with the nearest one", function()
   local code, _, err = kernelband "doctor --jsno"
   t.equal(code, 2)
   t.contains(err, "unknown option '--jsno' (did you mean '--json'?)")
@@ -265,7 +265,7 @@ t.test("doctor does not say that searches can run without Landlock", function()
   t.contains(out, "this machine cannot run searches until the above is mended\n1\n")
 end)
 
-t.test("a library folder that is none is told", function()
+t.test("a library folder without the library is refused", function()
   local code, _, err = kernelband("list tasks", "KERNELBAND_LIB=/nonexistent")
   t.equal(code, 1)
   t.contains(err, "KERNELBAND_LIB")

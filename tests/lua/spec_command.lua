@@ -72,7 +72,7 @@ t.test("what cannot be started says why", function()
   end
 end)
 
-t.test("a signal that ends it is told", function()
+t.test("a signal that ends it is reported", function()
   t.equal(sh("echo last; kill -TERM $$")[1], { status = 0, signal = 15, output = "last\n",
                                               errors = "" })
 end)

@@ -196,7 +196,7 @@ t.test("things of two devices do not go together", function()
   y:close()
 end)
 
-t.test("why there are no counters is told to the end of the sentence", function()
+t.test("the sentence that says why there are no counters is whole", function()
   local plan = { launches = { { kernel = "scale", grid = { 1, 1, 1 }, block = { 32, 1, 1 },
     shared = 0, args = { { kind = "arg", index = 1 }, { kind = "arg", index = 2 },
              { kind = "arg", index = 3 } } } }, scratch = {} }
@@ -214,7 +214,7 @@ t.test("why there are no counters is told to the end of the sentence", function(
   t.contains(why, "install a newer CUPTI")
 end)
 
-t.test("a GPU's name that is none is refused before anything starts", function()
+t.test("an invalid name of a GPU is refused before anything starts", function()
   for _, name in ipairs { "cuda:x", "cuda:", "cuda:-1", "gpu" } do
     t.equal(core.language(name), nil)
     local d, why = core.device(name)

@@ -104,7 +104,7 @@ t.test("no verb shows a traceback or is silent about damage", function()
   end
 end)
 
-t.test("a script that goes on with a damaged run is told what to do", function()
+t.test("a script that resumes a damaged run is answered with what to do", function()
   local dir = flipped("short", 8, 200)
   local before = run.resuming()
   run.resuming { folder = dir }
@@ -115,7 +115,7 @@ t.test("a script that goes on with a damaged run is told what to do", function()
   run.resuming(before or {})
 end)
 
-t.test("what is no run.db at all is no wreck of one", function()
+t.test("a file that is no run.db is not repaired as one", function()
   local dir = worlds.folder()
   assert(core.system.mkdir_p(dir))
   for _, bytes in ipairs { "", "x", ("not a database "):rep(2000) } do

@@ -133,7 +133,7 @@ t.test("the version is one line", function()
   t.equal(text, "kernelband " .. kb.version .. "\n")
 end)
 
-t.test("a mistake is told with file, line, name, what was expected and what came", function()
+t.test("a mistake is reported with file, line, name, what was expected and what came", function()
   local file = worlds.file [[
 local kb = require "kernelband"
 kb.policy("policies/kernelband.lua",

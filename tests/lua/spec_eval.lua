@@ -49,7 +49,7 @@ t.test("the baseline is ok and 1 by definition", function()
   t.equal(out.baseline_ns > 0, true)
 end)
 
-t.test("a call may take ten seconds while nobody knows how long one takes", function()
+t.test("a call may take ten seconds while no other has been timed", function()
   t.equal(require("kernelband.evaluate.room").patience_s, 10)
 end)
 
@@ -210,7 +210,7 @@ t.test("eval exits 2 for what it cannot use", function()
 end)
 
 -- As a worker behind ssh is: its death may be the connection's.
-t.test("behind a prefix a worker's end is no verdict, and the second end is told apart", function()
+t.test("a worker that ends behind a prefix gives no verdict, and a second end says so", function()
   local prefix = { "/bin/sh", "-c", 'exec "$@"', "sh" }
   evaluator = asked(worker.start { task = axpy, places = { { prefix = prefix, device = "cpu" } } })
   t.equal(evaluator.baseline().verdict, "ok")

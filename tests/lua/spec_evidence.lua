@@ -39,7 +39,7 @@ t.test("only innermost loops that compute are counted", function()
   t.equal(mix.largest, 2)
 end)
 
-t.test("flops, lanes and fused multiply-adds are told apart", function()
+t.test("flops, lanes and fused multiply-adds are distinguished", function()
   t.equal(mix.flops, 2)
   t.equal(mix.fma, 1)
   t.equal(mix.lanes, 8 + 1)
@@ -65,7 +65,7 @@ t.test("an object that runs at load is not admitted", function()
   t.equal(admit(evidence.read_text(late .. text)).verdict, "cheated")
 end)
 
-t.test("what is not known is missing, and 0", function()
+t.test("an unknown figure is marked missing, and 0", function()
   local session = { task = { args = { { dtype = "f32" } },
                              work = function() return { flops = 2e9, bytes = 1e6 } end },
                     roofline = { f32_flops_per_s = 1e11, dram_bytes_per_s = 1e10,

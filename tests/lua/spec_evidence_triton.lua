@@ -45,13 +45,13 @@ t.test("what was counted is measured", function()
   t.equal(e.h, { sm = 45, dram = 62, l2 = 40 })
 end)
 
-t.test("a baseline that another worker was told of gives the same once more", function()
+t.test("evidence that is added twice is the same", function()
   local out = evidence.add(evaluation { dram_pct = 62 }, machine)
   local first = out.evidence
   t.equal(evidence.add(out, machine).evidence, first)
 end)
 
-t.test("what is no ok, or no number, is no evidence and ends nothing", function()
+t.test("an evaluation that failed or has no numbers gives no evidence and no error", function()
   local bad = { verdict = "wrong", shapes = {} }
   t.equal(evidence.add(bad, machine), { verdict = "wrong", shapes = {} })
   t.equal(evidence.add("nonsense", machine), "nonsense")

@@ -1,4 +1,5 @@
--- Runs for other tools and back: JSON lines, CSV, T4, training pairs.
+-- This file tests lua/kernelband/report/export.lua and lua/kernelband/report/import.lua. It checks
+-- the export of a run as JSON lines, CSV, T4 and training pairs, and the import of T4.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"

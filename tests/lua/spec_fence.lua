@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/base/fence.lua. It checks which globals a policy or strategy file
+-- can use, and that the fence limits the steps and the memory of the file.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"

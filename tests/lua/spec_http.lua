@@ -231,27 +231,27 @@ local function gathered(path, request)
   return pieces, out, took
 end
 
-t.test("pieces that may wait come together, and the end is not late", function()
+t.test("with gather_ns the pieces of a stream arrive as one, at its end", function()
   local pieces, out, took = gathered("/waves", { body = "{}" })
   t.equal(pieces, { "abcd" })
   t.equal(out[1].status, 200)
   assert(took > 0.17, took)
 end)
 
-t.test("pieces wait no longer than they may", function()
+t.test("no piece is held back longer than gather_ns", function()
   local pieces = gathered("/waves", { body = "{}", gather_ns = 20 * ms })
   t.equal(table.concat(pieces), "abcd")
   assert(#pieces > 1, #pieces)
 end)
 
-t.test("a stream whose pieces wait is not silent while bytes come, and then is", function()
+t.test("a stream with gather_ns is idle only when no bytes arrive", function()
   local pieces, out, took = gathered("/waves-and-silence", { body = "{}", idle_ns = 150 * ms })
   t.equal({ out[3], out[4].reason }, { "ETIME", "idle" })
   t.equal(table.concat(pieces) .. out[4].body, "abc")
   assert(took > 0.26, took)
 end)
 
-t.test("a stream whose pieces wait ends when its time is up", function()
+t.test("a stream with gather_ns ends at its total deadline", function()
   local pieces, out, took = gathered("/waves-and-silence", { body = "{}", total_ns = 250 * ms })
   t.equal({ out[3], out[4].reason }, { "ETIME", "total" })
   t.equal(table.concat(pieces) .. out[4].body, "abc")
@@ -269,7 +269,7 @@ t.test("a flood does not wait, and is stopped by its reader", function()
   assert(took < 500, took)
 end)
 
-t.test("a stream whose pieces wait can be cancelled at once", function()
+t.test("a stream with gather_ns can be cancelled at once", function()
   local L, out = loop.new(), nil
   local h = L:spawn(function()
     out = table.pack(L:http { url = s.url .. "/waves-and-silence", gather_ns = 600 * second_ns,
@@ -316,7 +316,7 @@ t.test("interim answers are not the answer", function()
   t.equal({ r.status, r.body, r.headers["x-not"], r.headers.link }, { 200, "after" })
 end)
 
-t.test("nobody listening is told with host and advice", function()
+t.test("a refused connection is reported with host and advice", function()
   refused({ url = ("http://user:pass@127.0.0.1:%d/x?key=sk-do"):format(server.port()) },
           "connect", "EHTTP", "127.0.0.1:", "refused", "is the server running")
   refused({ url = "http://kernelband-absent.invalid/" }, "resolve", "EHTTP",
@@ -388,7 +388,7 @@ t.test("headers over 64 KiB are broken off: many, one long, or never the last", 
   end
 end)
 
-t.test("what is no HTTP is said to be none", function()
+t.test("an answer that is not HTTP is reported as such", function()
   refused({ url = s.url .. "/nonsense" }, "protocol", "EHTTP", "is not HTTP")
   refused({ url = s.url .. "/bad-status" }, "protocol", "EHTTP", "is not HTTP")
   local out = ask { url = s.url .. "/bad-chunk" }
@@ -557,7 +557,7 @@ t.test("HTTP/2 is spoken where the server does", function()
   for i = 1, 200 do t.equal(got[i], "0123456789") end
 end)
 
-t.test("a plain request to a TLS server is told", function()
+t.test("a plain request to a TLS server is reported", function()
   local out = ask { url = good.url:gsub("https:", "http:") .. "/" }
   t.equal({ out[1], out[3] }, { nil, "EHTTP" })
 end)

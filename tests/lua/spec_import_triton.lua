@@ -96,7 +96,7 @@ t.test("files without separator or test are skipped, with the reason", function(
   t.contains(why["bad-name"], "Python module")
 end)
 
-t.test("a folder without operators, a missing one and an unknown name are told", function()
+t.test("a folder without operators, a missing one and an unknown name are reported", function()
   write("empty/readme.txt", "nothing")
   t.raises("146", function() kb.import.tritonbench(dir .. "/empty") end)
   t.raises("no folder", function() kb.import.tritonbench(dir .. "/nowhere") end)

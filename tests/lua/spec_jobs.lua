@@ -1,4 +1,5 @@
--- Work of which so much is done at once.
+-- This file tests lua/kernelband/base/jobs.lua, which limits how many jobs run at the same time. It
+-- checks the order of waiting jobs, errors, cancellation and the results of commands.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local jobs = require "kernelband.base.jobs"
@@ -49,7 +50,7 @@ t.test("an error or a cancel leaves the place to the next", function()
   t.equal(places.use(function() return "free" end), "free")
 end)
 
-t.test("commands are run n at once and each end is told", function()
+t.test("n commands run at a time and each end is reported", function()
   local requests, said = {}, {}
   for i = 1, 4 do
     requests[i] = { argv = { "/bin/sh", "-c", ("echo %d; exit %d"):format(i, i % 2) } }

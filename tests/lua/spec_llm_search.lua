@@ -236,7 +236,7 @@ local function told(out)
          html:match "Model calls.-</table>"
 end
 
-t.test("a recorded answer costs nothing now, and what it cost then is told beside", function()
+t.test("a recorded answer costs nothing now, and its former cost is shown beside", function()
   local first, second, third = worlds.folder(), worlds.folder(), worlds.folder()
   live(always, { budget = { steps = 3 }, prices = { m = { input = 1, output = 10 } },
                  out = first })
@@ -266,7 +266,7 @@ t.test("a recorded answer costs nothing now, and what it cost then is told besid
   t.near(r.recorded.usd, 0.0009, 1e-12)
 end)
 
-t.test("a recorded answer of a price nobody knew costs nothing either", function()
+t.test("a recorded answer of unknown price costs nothing either", function()
   local out = worlds.folder()
   local r = search { out = out, budget = { usd = 1 } }
   t.equal({ r.usd, r.recorded.usd }, { 0, nil })
@@ -276,7 +276,7 @@ t.test("a recorded answer of a price nobody knew costs nothing either", function
   t.contains(calls, "$0.00; unknown when recorded")
 end)
 
-t.test("a price nobody knows is unknown in the sum, and keeps no budget", function()
+t.test("an unknown price makes the sum unknown, and keeps no budget", function()
   local r = live(always, { budget = { steps = 2 } })
   t.equal(r.usd, nil)
   t.raises("prices", live, always, { budget = { steps = 2, usd = 1 } })

@@ -215,7 +215,7 @@ t.test("a spent quota pauses the search at once", function()
   t.equal(#more.requests, 1)
 end)
 
-t.test("a refusal and a cut answer are told as such", function()
+t.test("a refusal and a cut answer are reported as such", function()
   local c, why = propose(whole(200, { choices = { { message = { refusal = "No." },
     finish_reason = "stop" } } }))
   t.equal(c, nil)

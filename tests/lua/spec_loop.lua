@@ -83,7 +83,7 @@ t.test("a promise gives its first value to all who wait, before or after", funct
   t.equal(got[4], "x")
 end)
 
-t.test("nobody can wait outside a coroutine of the loop", function()
+t.test("waiting outside a coroutine of the loop is an error", function()
   local L, other = loop.new(), loop.new()
   t.raises("only a coroutine of loop:spawn can wait", function() L:sleep(ms) end)
   t.raises("only a coroutine of loop:spawn can wait", function() L:promise():await() end)
@@ -242,7 +242,7 @@ t.test("outside a coroutine evaluate turns the loop, and a cancel loses one only
   e.close()
 end)
 
-t.test("a worker that cannot be had is told to each who waits", function()
+t.test("each coroutine that waits for a worker hears that none can be started", function()
   local L = loop.new()
   local e = worker.start { task = { dir = "tests/lib/tasks/absent" }, device = "cpu", loop = L }
   local told = {}

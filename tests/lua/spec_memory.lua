@@ -1,4 +1,6 @@
--- What searches leave for later ones, and parameters that change with the pull.
+-- This file tests lua/kernelband/policy/memory.lua and lua/kernelband/policy/transfer.lua, which
+-- let a search use the results of earlier searches. It also tests policy parameters that are
+-- functions of the pull number.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
@@ -248,7 +250,7 @@ t.test("searches that save at the same time lose nothing of one another", functi
   t.equal(#memory.load(file), 60)
 end)
 
-t.test("a memory that is none is told", function()
+t.test("an invalid memory file is refused", function()
   local head = '{ "format": "kernelband memory", "version": 1, "spaces": '
   for text, why in pairs {
     ["["] = "not a memory", ["3"] = "not a memory of kernelband: must return a table, got 3",
@@ -268,7 +270,7 @@ t.test("a memory that is none is told", function()
   t.raises("nosuch", kb.policy, "policies/kernelband.lua", { memory = dir .. "/nosuch" })
 end)
 
-t.test("a memory of what this space lacks does no harm", function()
+t.test("a memory of kernels that this space lacks does no harm", function()
   write('{ "format": "kernelband memory", "version": 1, "spaces": [ { "name": "a", "points": ['
         .. '{ "params": { "foo": "bar" }, "time_ns": 5 },'
         .. '{ "params": { "block_x": "text" }, "time_ns": 5 } ] } ] }')
@@ -298,7 +300,7 @@ t.test("a parameter may be a function of the pull number", function()
   t.equal(seen, { 1, 1, 2, 3 })
 end)
 
-t.test("a function that gives no such value is told with the pull", function()
+t.test("a function that returns a wrong value is reported with the pull", function()
   t.raises("parameter 'c' at pull 2 must be a number, got nothing", kb.policy, "policies/ucb1.lua",
            { c = function(n) if n < 2 then return 1 end end })
 end)

@@ -113,7 +113,8 @@ for i, m in ipairs(mistakes) do
     if text:find "\n" or #text > 500 or #text < 10 then error("not one sentence:\n" .. text) end
   end)
 end
--- Whatever a number a shipped policy's parameter is given: it works, or one sentence names the
+
+-- A search with any number as a parameter of a shipped policy works, or one sentence names the
 -- parameter or the line of the policy that refused it.
 local function try(kb, file, name, value)
   local ok, why = pcall(function()
@@ -121,8 +122,9 @@ local function try(kb, file, name, value)
                 policy = kb.policy("policies/" .. file, { [name] = value }) }
   end)
   why = tostring(why)
-  local own = why:find "\n" or why:find "lua/kernelband/"
-  if ok or why:find(name, 1, true) and not own then return end
+  local engine = why:find "\n" or why:find "lua/kernelband/"
+  local place = why:find(name, 1, true) or why:find("policies/" .. file .. ":", 1, true)
+  if ok or place and not engine then return end
   error(("%s, %s = %s: %s"):format(file, name, value, why), 0)
 end
 

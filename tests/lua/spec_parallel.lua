@@ -179,7 +179,7 @@ local function paid(usd, more)
   end }
 end
 
-t.test("calls are journaled with their pull, texts once, sums told", function()
+t.test("calls are journaled with their pull, texts once, and summed up", function()
   local out = worlds.folder()
   local r = search { generator = paid(0.25), out = out, budget = { steps = 5 } }
   t.near(r.usd, 1.25)

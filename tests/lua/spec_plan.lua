@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/task/plan.lua, which reads the launch plan in a CUDA source. It
+-- checks how a plan is parsed, how it is resolved for a shape, and which plans are refused.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local plan = require "kernelband.task.plan"
@@ -133,7 +135,7 @@ for i, r in ipairs(refused) do
   end)
 end
 
-t.test("a source without plan lines is told how to write one", function()
+t.test("a source without plan lines is answered with how to write one", function()
   local p, why = plan.parse("int main() {}", task)
   t.equal(p, nil)
   t.contains(why, "// kb: launch softmax grid=(..) block=(..) args=(..)")
@@ -195,7 +197,7 @@ t.test("scratch is bounded, each and in all", function()
   t.contains(select(2, scratch "f32[0]"), "must be from 1")
 end)
 
-t.test("a name without a value here is told", function()
+t.test("a name without a value is reported", function()
   local p = assert(plan.parse("// kb: launch k grid=(sm_count) block=(1) args=()", task))
   local got, why = plan.resolve(p, task, shape, {})
   t.equal(got, nil)

@@ -1,3 +1,5 @@
+-- This file tests policies/kernelband.lua, kernelband_v1.lua, kernelband_v2.lua, greedy.lua and
+-- random.lua. It checks how each policy scores kernels and strategies, and which pair it chooses.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"

@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/policy/init.lua, which loads a policy file and calls its
+-- functions. It checks the parameters, the data that a policy can read and change, and the errors.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
@@ -47,7 +49,7 @@ t.test("parameters are laid over defaults", function()
   t.equal(p.file, path)
 end)
 
-t.test("a misspelt parameter is told with the line of the call", function()
+t.test("a misspelt parameter is reported with the line of the call", function()
   local line = debug.getinfo(1, "l").currentline + 1
   local _, e = pcall(function() kb.policy(path, { clutsers = 1 }) end)
   t.contains(e, ("spec_policy.lua:%d: kb.policy"):format(line))
@@ -167,7 +169,7 @@ t.test("a policy that loops for ever is stopped", function()
   t.raises("p.lua:7: step budget spent", p.choose, 0)
 end)
 
-t.test("of the hooks choose alone must be there, and a misspelt one is told", function()
+t.test("only the hook choose is required, and a misspelt one is reported", function()
   local p = load "return { name = 'p', defaults = {}, new = function() return {} end }"
   t.raises("p.lua: new: missing field 'choose'", p.new, { strategies = {} })
   local text = "return { name = 'p', defaults = {}, "

@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/generator/prompt.lua, which writes the text that a model receives.
+-- It checks the contents of each part, the repair text, and the options that replace a part.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"
@@ -89,7 +91,7 @@ t.test("the error at 0 that a question allows is what the judge allows", functio
   end
 end)
 
-t.test("what is drawn for arrays of integers is told", function()
+t.test("the draw of an array of integers is shown", function()
   local sorting = { shapes = { timed = { { n = 1 } } }, language = "c", args = {
     { name = "keys", mode = "in", dtype = "u8", dims = { "n" } },
     { name = "at", mode = "in", dtype = "i32", dims = { "n" }, below = "n" },
@@ -102,7 +104,7 @@ t.test("what is drawn for arrays of integers is told", function()
     .. "(integers as they are).\n")
 end)
 
-t.test("held-out shapes are not told", function()
+t.test("held-out shapes are not shown", function()
   assert(not ask().text:find("127", 1, true))
 end)
 
@@ -166,7 +168,7 @@ t.test("a slower child is slower, whatever it gains over the first version", fun
   assert(not q.fresh:find("7.08", 1, true))
 end)
 
-t.test("the values of open constants are told with their times", function()
+t.test("the values of open constants are shown with their times", function()
   local q = ask(nil, { history = { { n = 4, parent = 3, child = 5, strategy = "fusion",
     verdict = "ok", gain = { ratio = 1, low = 1, high = 1 }, tuned = {
       { params = { BLOCK = 8, ROWS = 2 }, time_ns = 120400, verdict = "ok" },
@@ -185,7 +187,7 @@ t.test("constants that moved do not hide what else changed", function()
   t.equal(changes.of(old, new, { tile = 8 }, { tile = 16 }), "`tile = 8 -> 16`")  -- a schedule's
 end)
 
-t.test("eight long constants are told whole", function()
+t.test("eight long constants are shown whole", function()
   local params = {}
   for i = 1, 8 do params["CONSTANT_" .. i] = 1000000 + i end
   local q = ask(nil, { history = { { n = 4, parent = 3, child = 5, strategy = "fusion",
@@ -213,7 +215,7 @@ t.test("a long kernel may be answered by a patch, a short one is not asked for o
   assert(not ask().fresh:find("```diff", 1, true))
 end)
 
-t.test("no fact of a machine is told that is not known", function()
+t.test("an unknown fact of a machine is not shown", function()
   local q = prompt.new(task, nil, nil).propose(parent, tiling, {})
   assert(not q.stable:find("# Machine", 1, true))
 end)

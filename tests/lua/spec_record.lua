@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/trace/record.lua and the command kernelband record. It checks
+-- which points of a schedule are recorded, in which order, and how a stopped recording continues.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"
@@ -106,7 +108,7 @@ t.test("what was recorded comes back with kinds and samples", function()
   t.equal(samples, 2)
 end)
 
-t.test("another recording, or what is none, is left alone", function()
+t.test("another recording, or a file that is none, is left alone", function()
   assert(core.system.write_file(folder .. "/other.gz", "precious"))
   t.raises("is a file, and a recording is a folder", run, "other.gz", 9)
   t.equal(core.system.read_file(folder .. "/other.gz"), "precious")
@@ -129,7 +131,7 @@ t.test("the order of points is seeded and begins with the baseline", function()
   t.equal(#order(1), 48)
 end)
 
-t.test("what the verb is told wrongly is an error", function()
+t.test("a wrong argument of the verb is an error", function()
   local exe = core.system.exe()
   local function said(args)
     local pipe = assert(io.popen(("%s record %s 2>&1"):format(exe, args)))

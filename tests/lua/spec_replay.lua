@@ -1,3 +1,6 @@
+-- This file tests lua/kernelband/generator/replay.lua and lua/kernelband/llm/record.lua, which
+-- replay the recorded answers of a model. It also tests lua/kernelband/generator/mixed.lua, which
+-- combines several generators.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"
@@ -49,7 +52,7 @@ t.test("what a pull gets does not depend on what was asked before", function()
   t.equal(propose(g, 2).source, code(2))
 end)
 
-t.test("a repair nobody recorded is none", function()
+t.test("a repair that was not recorded is not replayed", function()
   local g = kb.generator.replay { folder { ["1.md"] = said(1) } }.start(task, {})
   local c, why = g.repair(propose(g, 1), failed, core.rng(1), { pull = 1 })
   t.equal(c, nil)
@@ -176,7 +179,7 @@ t.test("where the one drawn has nothing, the other is asked", function()
   t.equal({ g.propose(parent, strategy, core.rng(1), {}) }, { nil, "empty" })
 end)
 
-t.test("a world that refuses is passed on, and nobody else is asked", function()
+t.test("a refusal of the world is passed on, and no other is asked", function()
   local g = kb.generator.mixed { constant("a", { propose = function()
     return nil, "quota", "EPAUSE"
   end }) }.start(task)

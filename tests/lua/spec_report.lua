@@ -300,7 +300,7 @@ t.test("figures of another type than they have are none", function()
   end
 end)
 
-t.test("what is no run is told", function()
+t.test("a folder that is no run is refused", function()
   t.raises("holds no run", report.html, { "/nowhere" })
   local folder = worlds.folder()
   core.system.mkdir_p(folder)
@@ -354,7 +354,7 @@ t.test("a report of 2,000 pulls takes 5 MB at most", function()
   for _, k in ipairs(m.path) do assert(drawn[k.id], k.id) end
 end)
 
-t.test("the command writes the page beside the run, or where it is told", function()
+t.test("the command writes the page beside the run, or to -o", function()
   local code, out = shell("%s report %s/", exe, made)
   t.equal(code, 0, out)
   t.equal(out, made .. "/report.html\n")

@@ -67,7 +67,7 @@ end
 
 -- Formats ------------------------------------------------------------------------
 
-t.test("a journal of another format is refused, and so is what is none", function()
+t.test("a journal of another format is refused, and so is a file that is no journal", function()
   local dir = folder() .. "/run"
   kb.search { task = kb.synthetic { seed = 5 }, budget = { steps = 2 }, out = dir, quiet = true }
   for _, version in ipairs { 1, 9 } do
@@ -166,7 +166,7 @@ t.test("resume wants a budget it can read, and a search that writes there", func
   t.contains(text, "no search of it writes to")
 end)
 
-t.test("run --resume goes on in the same folder, and starts where there is none", function()
+t.test("run --resume goes on in the same folder, and starts a run where there is none", function()
   local dir = place()
   t.equal(shell("cd %s && STOP=7 %s run --resume x.lua out", dir, exe), 137)
   local code, text = shell("cd %s && %s run x.lua out", dir, exe)
@@ -248,7 +248,7 @@ t.test("a run recorded with four at once goes on with one, by force", function()
   for i, row in ipairs(before) do t.equal(after[i], row) end
 end)
 
-t.test("a run killed before its first table is begun anew", function()
+t.test("a run killed before its first table starts again", function()
   local dir = place()
   assert(core.system.mkdir_p(dir .. "/out"))
   core.store(dir .. "/out/run.db"):close()

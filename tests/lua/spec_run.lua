@@ -1,3 +1,6 @@
+-- This file tests lua/kernelband/store/run.lua. It checks the contents of a run folder, how a
+-- stopped run is resumed, and what a full disk causes. It also tests lua/kernelband/base/json.lua,
+-- and the final table of lua/kernelband/search/progress.lua.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"

@@ -96,7 +96,7 @@ t.test("an error in one process of several is found, whatever the exit status", 
   t.equal(bad and bad.verdict, "wrong")
 end)
 
-t.test("a hazard that is only a warning is told and is not wrong", function()
+t.test("a hazard that is only a warning is reported and is not wrong", function()
   local bad, checks, weakened = judge { racecheck = { text = head .. [[
 ========= Warning: Race reported between Read access at softmax(float *, int)+0x90
 =========     and Write access at softmax(float *, int)+0xc0 [4 hazards]
@@ -134,7 +134,7 @@ for _, row in ipairs {
   end)
 end
 
-t.test("a compute-sanitizer that is missing or cannot be started is told", function()
+t.test("a compute-sanitizer that is missing or cannot be started is reported", function()
   local bad, checks, weakened = judge(nil)
   t.equal(bad, nil)
   t.equal(checks, "")

@@ -1,3 +1,6 @@
+-- This file tests lua/kernelband/generator/schedule.lua. It checks which points of a schedule can
+-- be children of a kernel, how one of them is drawn, and how a schedule's first points are used. It
+-- also tests the functions of lua/kernelband/emit/init.lua that choose first points.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"

@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/base/schema.lua, which checks tables and options against rules. It
+-- checks the default values, the refused values and the text of the error messages.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local schema = require "kernelband.base.schema"
@@ -72,7 +74,7 @@ refused("an empty list is too short", { name = "a", shapes = { timed = {} } },
 refused("a file must return a table", "x",
         'task.lua: softmax: must return a table, got "x"')
 
-t.test("options are told with the line of the call", function()
+t.test("wrong options are reported with the line of the call", function()
   local line = debug.getinfo(1, "l").currentline + 1
   local _, e = pcall(function() schema.options({ naem = "" }, rules, "kb.search") end)
   t.contains(e, ("spec_schema.lua:%d: kb.search: unknown option 'naem' "

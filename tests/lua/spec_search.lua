@@ -1,3 +1,6 @@
+-- This file tests lua/kernelband/search/search.lua and lua/kernelband/search/finish.lua. It checks
+-- the steps of a pull, how the winner is confirmed, why a search ends, and the errors that bad
+-- options, policies and workers cause.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"
@@ -62,7 +65,7 @@ t.test("what an evaluation did not tell is 0 and marked as missing", function()
   t.equal(seen.h, {})
 end)
 
-t.test("a failed child is told and does not join", function()
+t.test("a failed child is reported and does not join the pool", function()
   local r = search { task = worlds.task { fail = 2 } }
   t.equal(r.verdicts, { ok = 3, wrong = 3 })
   t.equal(r.rows[2].reward, -1)
@@ -121,7 +124,7 @@ local function of_schedule(moves, budget)
                   budget = { steps = budget } }
 end
 
-t.test("an exhausted space and parameters that nobody moves are told by name", function()
+t.test("an exhausted space and parameters that no strategy moves are named", function()
   local r = of_schedule({ '"a"', '"b"' }, 50)
   t.equal(r.pulls, 4)
   t.contains(r.reason, "the space is exhausted: all 5 valid points of ")
@@ -167,7 +170,7 @@ t.test("where all children are slower the result is the baseline, and says so", 
   nothing_won { task = worlds.task { speedup = slower }, confirm = false }
 end)
 
-t.test("a gain that the second look does not see is none", function()
+t.test("a gain that the second measurement does not confirm is none", function()
   local row = nothing_won { task = worlds.task { again = function() return 0.97 end } }
   t.equal({ row.verdict, row.speedup }, { "ok", 0.97 })
   local r = search { task = worlds.task { again = function(s) return s == 7 and 0.9 or s end } }
@@ -257,7 +260,7 @@ t.test("a lost worker is an error, and a bad baseline too", function()
   t.raises("baseline is wrong", search, { task = worlds.task { bad = true } })
 end)
 
-t.test("a worker's death that cost no candidate is told, and the pull is what it is", function()
+t.test("a worker's death that cost no candidate is reported and changes no pull", function()
   local out = worlds.folder()
   local r = search { task = worlds.task { died = "the worker died" }, budget = { steps = 1 },
                      out = out }

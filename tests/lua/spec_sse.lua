@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/llm/events.lua, which parses server-sent events. It checks streams
+-- that are cut at any byte, the size limit of an event, and the running time.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"

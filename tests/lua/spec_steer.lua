@@ -152,7 +152,7 @@ t.test("a steered run that is killed and resumed equals one that was not", funct
   end
 end)
 
-t.test("what is said between two sessions is heeded when the run goes on", function()
+t.test("steering between two sessions takes effect when the run goes on", function()
   local dir = worlds.folder()
   pcall(search, dir, {}, { on_pull = function(p) if p.n == 6 then error "enough" end end })
   local code, text = shell("%s steer %s veto tiling", exe, dir)
@@ -164,7 +164,7 @@ t.test("what is said between two sessions is heeded when the run goes on", funct
   end
 end)
 
-t.test("a paused search rests until it is told to go on", function()
+t.test("a paused search waits until it is resumed", function()
   local dir = worlds.folder()
   local script = worlds.file([[
 local kb = require "kernelband"
@@ -188,7 +188,7 @@ print(r.pulls, r.state)]], dir, exe .. " steer " .. dir .. " pause")
   t.equal(search(dir, {}, { parallel = 3, seed = 1, budget = { steps = 20 } }).pulls, 20)
 end)
 
-t.test("what cannot be done is told at once", function()
+t.test("an impossible order is refused at once", function()
   local dir = worlds.folder()
   search(dir, {}, { budget = { steps = 2 } })
   for _, case in ipairs {

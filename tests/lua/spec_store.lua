@@ -35,7 +35,7 @@ function()
   end
 end)
 
-t.test("what SQLite refuses is told in its words", function()
+t.test("an error of SQLite is reported in its words", function()
   for sql, words in pairs { ["SELEKT ?"] = "syntax error", ["SELECT * FROM absent WHERE ?"] =
       "no such table", ["INSERT INTO t (k) VALUES (?)"] = "FOREIGN KEY" } do
     local ok, why, code = db:exec(sql, 7)
@@ -79,5 +79,7 @@ t.test("a file whose folder takes no -shm file is read as it stands", function()
 end)
 
 db:close()
-t.test("a closed store is told", function() t.raises("closed store", db.rows, db, "SELECT 1") end)
+t.test("using a closed store is an error", function()
+  t.raises("closed store", db.rows, db, "SELECT 1")
+end)
 t.finish()

@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/policy/strategy.lua. It checks how strategy files and folders are
+-- loaded, which of them are refused, and which facts about a kernel are added to a prompt.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
@@ -70,7 +72,7 @@ local measured = {
   h_kind = { sm = "derived", dram = "measured", l2 = "missing" },
 }
 
-t.test("facts are told below the prompt, in the order asked for, when they are known", function()
+t.test("known facts stand below the prompt, in the order asked for", function()
   local s = with_facts '"occupancy", "dram", "l2", "lanes", { 2, "Of the bandwidth % is used" }'
   t.equal(s.prompt(measured), "Do it.\n\nAchieved occupancy is 13% (measured).\n"
     .. "Memory bandwidth is at 71% of its peak (measured).\n"
@@ -93,7 +95,7 @@ t.test("a text without facts stays the text it is", function()
   t.equal(kb.strategy(write("plain.lua", good:format("plain", "x"))).prompt, "p")
 end)
 
-t.test("a kernel with anything anywhere is told without an error", function()
+t.test("a kernel with any value in any field is described without an error", function()
   local s = with_facts '"sm", "dram", "l2", "l2_hits", "issue", "occupancy", { 9, "%" }'
   local nan, odd = 0 / 0, { "5", "x%s%", {}, true, false, print, 0 / 0, math.huge, -1,
                             math.mininteger }
@@ -151,21 +153,21 @@ t.test("a list may name folders, and anew owns every parameter beside any set", 
   end
 end)
 
-t.test("two of one name are refused, both files told", function()
+t.test("two strategies of one name are refused, and both files named", function()
   write("c.lua", good:format("one", "z"))
   local e = t.raises("strategy 'one' is already defined in", kb.strategies, dir)
   t.contains(e, "c.lua")
   t.contains(e, "a.lua")
 end)
 
-t.test("two owners of one parameter are refused, both files told", function()
+t.test("two owners of one parameter are refused, and both files named", function()
   write("c.lua", good:format("three", "x"))
   local e = t.raises("parameter 'x' is already moved by", kb.strategies, dir)
   t.contains(e, "c.lua")
   t.contains(e, "a.lua")
 end)
 
-t.test("what is not there is told with the line of the call", function()
+t.test("a missing file is reported with the line of the call", function()
   t.contains(t.raises("no such file or folder: nosuch", kb.strategy, "nosuch"),
              "kb.strategy")
   local line = debug.getinfo(1, "l").currentline + 1

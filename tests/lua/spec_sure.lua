@@ -25,7 +25,7 @@ t.test("more than ten times the baseline is measured twice, and stands when it i
   t.equal(known.quarantined, nil)       -- no news: the best is as fast
 end)
 
-t.test("what noise can do here is measured in every session, by shape, and told", function()
+t.test("the noise of this machine is measured in every session, by shape, and shown", function()
   local s = evaluate.open(axpy, device)
   local out = s:evaluate(assert(core.system.read_file "tests/lib/tasks/axpy/baseline.c"))
   t.equal(#out.noise.shapes, #s.timed)

@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/bench/sweep.lua and lua/kernelband/bench/compare.lua. It checks
+-- the rows of a sweep, how an interrupted sweep continues, and the comparison of rows.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"

@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/task/synthetic.lua. It checks that equal seeds give equal
+-- searches, how often pulls fail, and the options. It also tests examples/ablate.lua.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"

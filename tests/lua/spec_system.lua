@@ -1,3 +1,5 @@
+-- This file tests the Lua module core.system (core/lua/bind_system.c). It checks the functions for
+-- files, hashes, random text and the clock, the errors, and the description of the machine.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local system = require("kernelband.core").system

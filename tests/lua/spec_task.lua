@@ -96,7 +96,7 @@ local bad = {
   { 'return {', 'error "own words" return {', "own words" },
 }
 
-t.test("each mistake in task.lua is told", function()
+t.test("each mistake in task.lua is reported", function()
   local rows = {}
   for _, b in ipairs(bad) do
     local at = folder(b[1], b[2])
@@ -110,7 +110,7 @@ t.test("each mistake in task.lua is told", function()
   t.equal(table.concat(rows, "\n"), "")
 end)
 
-t.test("an absent folder and one without task.lua are told", function()
+t.test("an absent folder and one without task.lua are reported", function()
   t.raises("there is no task folder tests/absent", task.load, "tests/absent")
   t.raises("holds no task.lua", task.load, "tests/lib/tasks")
 end)
@@ -147,7 +147,7 @@ t.test("a baseline that is not what the reference says is refused", function()
   end
 end)
 
-t.test("sources that do not build are told with the compiler's words", function()
+t.test("sources that do not build are reported with the compiler's words", function()
   local code, err = eval(folder(nil, nil, { baseline = "void axpy(" }))
   t.equal(code, 2)
   t.contains(err, "baseline.c: the baseline does not build")

@@ -1,3 +1,5 @@
+-- This file tests lua/kernelband/trace/init.lua and the modules beside it that read recorded tuning
+-- spaces. It checks the file formats, how a search moves through a space, and the refused files.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"

@@ -34,7 +34,7 @@ t.test("no interpreter: the task says what to do", function()
   t.contains(text, "/nowhere/python3")
 end)
 
-t.test("a device that is none of Triton's is refused by name", function()
+t.test("a device that is not Triton's is refused by name", function()
   t.raises("triton:0", function()
     kb.search { task = import {}, device = "cpu", budget = { steps = 1 } }
   end)
@@ -110,7 +110,7 @@ t.test("bytes that are no cubin are refused with a reason", function()
   t.equal(code, "EINVAL")
 end)
 
-t.test("a line that is not understood, or two of them, are told", function()
+t.test("an invalid plan line, or a second one, is reported", function()
   refused("# kb: triton k\n" .. body, "grid=(..)", "EPLAN")
   refused(line:gsub("warps=8", "warps=many") .. body, "many", "EPLAN")
   refused(line .. line .. body, "2 lines", "EPLAN")

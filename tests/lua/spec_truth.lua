@@ -120,7 +120,7 @@ t.test("no two samples are timed on the same inputs", function()
   t.equal(room.buffers:get(1, 1) ~= before[1] or room.buffers:get(1, 2) ~= before[2], true)
 end)
 
-t.test("timed inputs stay for a session, and a confirmation draws them anew", function()
+t.test("timed inputs stay for a session, and a confirmation draws new ones", function()
   local room = session.timed[1]
   local function contents()
     return room.buffers:get(1, 1, 1), room.buffers:get(1, 1, room.slots)
@@ -136,7 +136,7 @@ t.test("timed inputs stay for a session, and a confirmation draws them anew", fu
   t.equal(other ~= first and another ~= last, true)
 end)
 
-t.test("what a task allows is told with every verdict", function()
+t.test("every verdict shows what its task allows", function()
   local loose = "out.tolerance = 1e-6; out.distributions = { 'normal' }"
   local s = evaluate.open(make_task(loose), device)
   local out = s:evaluate((good:gsub("axpy", "f")))

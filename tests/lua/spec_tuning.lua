@@ -140,7 +140,7 @@ t.test("a search tunes within the pull, and the journal says what was tried", fu
   reader:close()
 end)
 
-t.test("a wrong declaration is told to the generator, and a repair may declare too", function()
+t.test("the generator hears of a wrong declaration, and a repair may declare too", function()
   local asked = {}
   local options = { task = worlds.task {}, policy = "policies/random.lua", budget = { steps = 1 },
     quiet = true, out = worlds.folder(),

@@ -1,5 +1,6 @@
--- What the Triton worker makes of whole files: that are not determined everywhere, that read what
--- no one wrote, that cannot do what they are timed by. On its CPU interpreter: make check-triton.
+-- This file tests how the Triton worker (lua/kernelband/triton/worker) judges a whole source file.
+-- It checks outputs that vary, memory that is never written, failing shapes and timeouts. The tests
+-- run on Triton's CPU interpreter: make check-triton.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"

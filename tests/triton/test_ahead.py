@@ -195,7 +195,7 @@ def test_a_scout_ends_with_its_worker(scouting):
     assert scouting.living() == 0
 
 
-def test_a_scout_has_no_gpu_and_what_ends_a_compiler_is_no_answer_of_its(scouting):
+def test_a_scout_has_no_gpu_and_outlives_a_compiler_that_crashes(scouting):
     os.environ["CUDA_VISIBLE_DEVICES"] = "0"
     scout, noted = scouting.small("""
 import os
@@ -211,7 +211,7 @@ def leaves(n):
     assert scout.ask("await", 60, n=2, stall=0.2) == {"stalled": True}
 
 
-def test_what_is_waited_for_are_the_kernels_that_were_asked_for(scouting):
+def test_a_test_waits_for_the_kernels_it_asks_for_and_for_no_others(scouting):
     """Not as many others: of two the first compiles until the second has, and the last till told.
     """
     made = scouting.child.scratch + "/cache"            # where its compilers may write

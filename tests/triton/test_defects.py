@@ -93,12 +93,12 @@ def test_the_last_element_of_a_large_output_is_compared(judge):
     assert out["verdict"] == "wrong" and "large" in out["reason"]
 
 
-def test_a_mask_of_zeros_is_no_rounding(judge):
+def test_a_mask_of_zeros_does_not_pass_as_rounding(judge):
     j = judge(tests=results("out['mask'] = (made > 0).to(torch.int8)"))
     assert j(returning("out = -out.abs()"))["verdict"] == "wrong"
 
 
-def test_integers_that_floats_are_rounded_to_may_be_off_by_one_in_few_places_as_is_told(judge):
+def test_integers_rounded_from_floats_may_be_off_by_one_in_few_places_which_is_reported(judge):
     j = judge(tests=results("out['q'] = (made * 20).round().clamp(-127, 127).to(torch.int8)"))
     assert "off by one" in " ".join(j.baseline["weakened"])
     assert j(returning("out[5] += 0.05"))["verdict"] == "ok"
@@ -124,14 +124,14 @@ def test_what_cancels_may_be_as_far_off_as_the_untouched_file_is_from_float64(ju
     assert j(honest)["verdict"] == "ok"
 
 
-def test_numbers_that_are_nearly_zero_are_alike(judge):
+def test_numbers_that_are_nearly_zero_are_equal(judge):
     tiny = "\n\ndef tiny():\n    return %s\n"
     j = judge(source=SOURCE + tiny % "0.0", tests=results("out['tiny'] = tiny()"))
     assert j(SOURCE + tiny % "1e-9")["verdict"] == "ok"
     assert j(SOURCE + tiny % "1e-3")["verdict"] == "wrong"
 
 
-def test_what_the_reference_imports_is_no_part_of_its_words(judge):
+def test_words_in_a_comment_of_the_reference_permit_no_import(judge):
     j = judge(source=SOURCE + "# cos, position, import osmosis\n")
     out = j("from logging import os\n" + SOURCE)
     assert out["verdict"] == "cheated" and "imports os" in out["reason"]
@@ -151,7 +151,7 @@ def test_a_candidate_is_ended_before_its_worker_where_memory_is_short(judge):
     assert "adj 1000" in out["reason"]
 
 
-def test_no_process_to_be_had_is_not_the_end_of_a_worker(judge):
+def test_a_worker_survives_a_fork_that_fails(judge):
     j = judge()
     assert j(SOURCE)["verdict"] == "ok"
     pid = j.process.pid
@@ -187,7 +187,7 @@ def part(name):
     return __import__("worker." + name, fromlist=["worker"])
 
 
-def test_a_frame_holds_no_numbers_that_are_none():
+def test_a_frame_holds_neither_nan_nor_infinity():
     frames = part("frames")
     for text in (b'{"ns": NaN}', b'{"ns": -Infinity}', b'{"ns": 1e999}'):
         down, up = os.pipe()

@@ -16,7 +16,7 @@ def test_a_task_is_opened_and_candidates_get_their_verdicts(worker_of):
     assert w.judge(w.source, confirm=True)["verdict"] == "ok"
 
 
-def test_what_is_no_request_is_refused_and_ends_nothing(worker_of):
+def test_an_invalid_request_is_refused_and_ends_nothing(worker_of):
     w = worker_of()
     assert w.ask(op="nonsense") == {"refused": "unknown request"}
     assert w.ask(op="evaluate", ticket=1, source="x") == {"refused": "unknown request"}

@@ -38,7 +38,7 @@ def test_device_code_is_kernels_and_constants(worker, source, found):
     assert " ".join(worker.device_only(source)) == found.replace("EXE", sys.executable)
 
 
-def test_a_triton_that_is_too_old_is_told_from_one_that_is_not(worker):
+def test_a_triton_that_is_too_old_is_recognised(worker):
     assert [worker.too_old(x) for x in ("2.1.0", "3.3.1", "3.4.0", "3.6.0+git12", "4.0rc1", "x")] \
         == [True, True, False, False, False, True]
 

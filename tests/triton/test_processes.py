@@ -92,7 +92,7 @@ def test_many_short_commands_all_in_time_have_one_deadline(worker, child):
     assert c.pid is None
 
 
-def test_rest_is_no_time_of_a_candidates(worker, child):
+def test_a_pause_of_the_worker_is_not_charged_to_a_candidate(worker, child):
     c = child()
     worker.Child.deadline = time.monotonic() - 1
     assert c.ask("idle", 5) == {"given": 0} and c.pid is not None

@@ -50,7 +50,7 @@ def judge(gpu):
     return of
 
 
-def test_names_are_read(worker):
+def test_mangled_names_are_read(worker):
     assert worker.readable(MANGLED) == "at::native::vectorized_elementwise_kernel::CUDAFunctor_add"
     assert worker.readable("own_kernel") == "own_kernel"
 
@@ -73,7 +73,7 @@ BOTH = (("own_kernel", 50), (MANGLED, 40))
     (record(names=(("own_kernel", 9), ("_ZN2at6native18direct_copy_kernelEv", 80))), None, 100,
      None),
     (record(names=(("own_kernel", 80), (MANGLED, 9))), None, 100, None)])
-def test_what_a_record_shows_is_held_against_a_candidate_and_an_honest_one_is_let_be(
+def test_what_a_record_shows_convicts_a_cheat_and_no_honest_file(
         judge, seen, known, timed, words):
     found = judge(seen, known, timed)
     assert words in found if words else isinstance(found, dict), found
@@ -88,7 +88,7 @@ def busy(us):
     ([300, 290, 280], [100, 240, 260], 280000),
     ([300, 290, 280], [100, 100, 105],
      "x: a recorded call kept the GPU busy for 280 us, timed ones say 100 us")])
-def test_a_recorded_call_that_others_on_the_gpu_stretch_is_held_against_no_one(
+def test_a_recorded_call_that_others_on_the_gpu_stretch_is_no_cheat(
         judge, mine, others, expected):
     found = judge([busy(x) for x in mine], [busy(x) for x in others])
     if isinstance(expected, str):
@@ -130,7 +130,7 @@ def test_what_is_counted_is_the_longest_shape_laid_out_anew_where_another_was_th
     assert [op for op, _ in ops].count("shape") == 3 + again
 
 
-def test_what_a_gpu_has_to_count_with_is_learned_of_the_untouched_files_child_and_told_to_others(
+def test_the_counters_of_a_gpu_are_listed_by_one_process_and_passed_to_the_others(
         gpu):
     s, told = gpu.session(counters=True), []
 
@@ -144,7 +144,7 @@ def test_what_a_gpu_has_to_count_with_is_learned_of_the_untouched_files_child_an
     assert told == [None, None, "ab01", "ab01"]
 
 
-def test_a_process_counts_with_what_another_one_found_out(worker):
+def test_a_process_counts_with_the_list_of_another_process(worker):
     class Library:                  # of one process
         image, counted = None, []
 
