@@ -370,3 +370,57 @@ def test_short_calls_are_timed_by_new_pairs_prepared_alike_in_exchanged_order(mo
               range(timing.SHORT_PAIRS)]
     assert firsts == [2 * pair for pair in range(timing.SHORT_PAIRS)]
     assert any(who == "looked" for who, _, _ in order)
+
+
+HEAD = SOURCE[:SOURCE.index("def scaled_add(")]
+LATER = """
+
+def launch(x, y, out, n, scale):
+    scaled_add_kernel[(triton.cdiv(n, 64),)](x, y, out, n, scale, BLOCK_SIZE=64)
+
+
+def scaled_add(x, y, scale=2.5):
+    out = torch.empty_like(x)
+    launch(x, y, out, 1, scale)
+    %s
+    return out
+"""
+
+
+@pytest.mark.parametrize("head, body, what", [
+    ("T = torch.Tensor\nreal = T.detach\n", """
+    def later(t):
+        T.detach = real
+        if t is out:
+            launch(x, y, out, x.numel(), scale)
+        return real(t)
+    T.detach = later""", "replaced Tensor.detach"),
+    ("T = torch.Tensor\nreal = T.contiguous\n", """
+    def later(t):
+        T.contiguous = real
+        launch(x, y, out, x.numel(), scale)
+        return real(t)
+    T.contiguous = later""", "replaced Tensor.contiguous"),
+    ("N = torch.no_grad\nreal = N.__exit__\n", """
+    def later(self, *args):
+        N.__exit__ = real
+        launch(x, y, out, x.numel(), scale)
+        return real(self, *args)
+    N.__exit__ = later""", "replaced no_grad.__exit__"),
+    ("""
+class Mode(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+""", """
+    launch(x, y, out, x.numel(), scale)
+    Mode().__enter__()""", "left a mode of torch open")])
+def test_what_a_file_leaves_behind_is_seen_before_its_results_are(judge, head, body, what):
+    """A hook that computes the result when it is shown may take itself away then."""
+    out = judge()(HEAD + head + LATER % body)
+    assert out["verdict"] == "cheated" and what in out["reason"]
+
+
+def test_a_test_may_set_a_default_device(judge):
+    j = judge(tests=TESTS.replace("    results = {}\n",
+                                  "    results = {}\n    torch.set_default_device('cpu')\n", 1))
+    assert j(SOURCE)["verdict"] == "ok"

@@ -24,6 +24,18 @@ def test_a_module_that_does_not_exist_is_no_cheat_one_that_no_kernel_needs_is(
     assert (said and " ".join(said)) == (found and found.replace("EXE", sys.executable))
 
 
+@pytest.mark.parametrize("source, what", [
+    ("def f(exec): pass\nexec('1')", "line 2 uses exec"),
+    ("def f(compile): pass\nc = compile('1', 'x', 'eval')", "line 2 uses compile"),
+    ("match f:\n    case object(__globals__=g): pass", "line 2 matches attributes"),
+    ("import triton.runtime.cache as c\nc.json.JSONEncoder.encode = f", "line 2 uses .json"),
+    ("from triton.runtime.cache import json", "line 1 imports json"),
+    ("import typing\ntyping.get_type_hints(f)", "line 2 uses .get_type_hints")])
+def test_what_leads_to_the_workers_own_code_is_refused(worker, source, what):
+    verdict, reason = worker.scan(source, "import torch")
+    assert verdict == "cheated" and reason.startswith(what)
+
+
 @pytest.mark.parametrize("source, found", [
     ("import no_such_module", "build_failed line 1 imports no_such_module, which EXE has not"),
     ("from no_such_module import x",

@@ -19,9 +19,9 @@ from .runner import Runner
 from .scout import Scout
 
 MEMORY_S, LOCK_S = 10, 120  # of waiting for memory of a GPU that others have, for other sessions
-CALL_S = 60                 # deadline of one command to a child
-REAP_S = 5                  # of waiting for what was killed: the driver keeps a process, as it
-                            # may while a kernel hangs
+# Deadlines of a command to a child, and of waiting for what was killed: the driver keeps a process,
+# as it may while a kernel hangs.
+CALL_S, REAP_S = 60, 5
 NONSENSE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 FOLDER = "kernelband-triton-"
 

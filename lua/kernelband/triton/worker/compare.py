@@ -8,14 +8,14 @@ import stat
 from .frames import finite, some
 from .inputs import bytes_of, is_tensor, mapped, name_of, walk
 
-PART = 8 << 20              # bytes of a tensor that is always compared whole
-SAMPLE = (1024, 1024)       # of one that is not: blocks, elements a block
-WHOLE_MOST = 1 << 30        # bytes of what a call returns that are compared whole,
-INPUTS_WHOLE = 256 << 20    # and of that with its inputs
-CHUNK, FEW = 1 << 23, 1 << 14   # elements that are compared at once; that the CPU compares
-MORE = 4                    # runs of the reference before it is believed against a candidate
-TESTS_KEPT = 32             # results of tests stay on the GPU where so many times as much is free
-ROUNDED = 0.02              # share of integers made of floats that may be off by one, at most
+# Bytes of a tensor that is always compared whole; of one that is not, blocks, elements a block.
+# Bytes of what a call returns that are compared whole, and of that with its inputs.
+PART, SAMPLE = 8 << 20, (1024, 1024)
+WHOLE_MOST, INPUTS_WHOLE = 1 << 30, 256 << 20
+# Elements that are compared at once; that the CPU compares. Runs of the reference before it is
+# believed against a candidate. Results of tests stay on the GPU where TESTS_KEPT times as much is
+# free. ROUNDED of integers made of floats may be off by one.
+CHUNK, FEW, MORE, TESTS_KEPT, ROUNDED = 1 << 23, 1 << 14, 4, 32, 0.02
 # Half a unit in the last place of what is computed with, and how many a sum may be off.
 UNITS = {"float64": (2 ** -53, 256), "float32": (2 ** -24, 256), "float16": (2 ** -11, 8),
          "tf32": (2 ** -11, 8), "bfloat16": (2 ** -8, 8)}

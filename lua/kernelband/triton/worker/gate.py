@@ -18,7 +18,8 @@ ATTRIBUTES = set(
     "from_blob elapsed_time cudart _C manual_seed set_rng_state get_rng_state initial_seed os sys "
     "threading _thread subprocess gc inspect socket signal builtins importlib traceback pickle "
     "shutil tempfile attrgetter methodcaller __getattribute__ inline_asm_elementwise globaltimer "
-    "smid knobs fromfile memmap use_deterministic_algorithms DataLoader".split())
+    "smid knobs fromfile memmap use_deterministic_algorithms DataLoader json struct default_stream "
+    "get_type_hints ForwardRef dictConfig fork CompilationUnit _lazy".split())
 
 
 def absent(name):
@@ -70,7 +71,7 @@ def objections(tree):
         elif isinstance(n, ast.Name):
             if n.id == "getattr" and n not in called:
                 yield n, "hands getattr on", None, None
-            elif n.id in NAMES - local:
+            elif n.id in NAMES:
                 yield n, "uses " + n.id, n.id + "(" if n in called else None, None
         elif isinstance(n, ast.Attribute):
             if n.attr in ATTRIBUTES:
@@ -81,6 +82,8 @@ def objections(tree):
                     base = base.value
                 if isinstance(base, ast.Name) and base.id in LIBRARIES - local:
                     yield n, "assigns to " + ast.unparse(n), ast.unparse(n), None
+        elif isinstance(n, ast.MatchClass):
+            yield n, "matches attributes", None, None
         elif isinstance(n, ast.ClassDef) and any("Tensor" in ast.unparse(b) for b in n.bases):
             yield n, "makes a kind of tensor of its own", None, None
 

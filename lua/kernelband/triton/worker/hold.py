@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import random
 import sys
 import time
 import types
@@ -102,10 +103,13 @@ class Hold:
                             (torch.Tensor, "new_empty")):
             setattr(space, name, filled(getattr(space, name), name))
         # torch.manual_seed also keeps a call, with a traceback, for each kind of device it has not.
-        self.generators = [g.manual_seed for g in (torch.default_generator,)
-                           + (() if cpu else tuple(torch.cuda.default_generators))]
+        numpy = sys.modules.get("numpy")        # torch loads it, where it is there
+        self.generators = [random.seed, *([numpy.random.seed] if numpy else ())] + [
+            g.manual_seed for g in (torch.default_generator,
+                                    *(() if cpu else torch.cuda.default_generators))]
         spaces = [torch, torch.cuda, torch.cuda.Event, torch.Tensor, torch.nn.functional, torch.nn,
-                  torch.nn.Module, time, json, os, sys, torch.autograd, torch.linalg, torch.random]
+                  torch.nn.Module, torch.no_grad, torch.autograd, torch.linalg, torch.random,
+                  time, json, os, sys]
         if cpu:
             from triton.runtime import interpreter
             now = time.perf_counter_ns
@@ -124,8 +128,16 @@ class Hold:
             spaces += [triton, triton.runtime, triton.testing, triton.language,
                        triton.runtime.JITFunction, triton.runtime.driver]
         fixed = types.FunctionType, types.BuiltinFunctionType, type
-        self.before = [(getattr(s, "__name__", "?"), s, {k: v for k, v in list(vars(s).items()) if
-            isinstance(v, fixed) or type(v).__name__.endswith("_descriptor")}) for s in spaces]
+        self.before = []
+        for s in spaces:                # of a class also what it inherits, which it may shadow
+            names = list(dir(s) if isinstance(s, type) else vars(s))
+            self.before.append((getattr(s, "__name__", "?"), s, {
+                k: v for k in names for v in [getattr(s, k, None)] if getattr(s, k, None) is v and (
+                    isinstance(v, fixed) or type(v).__name__.endswith("_descriptor"))}))
+        inner, default = torch._C, torch.utils._device.DeviceContext
+        self.modes = lambda: inner._len_torch_dispatch_stack() + sum(   # of torch, that are open
+            type(inner._get_function_stack_at(i)) is not default
+            for i in range(inner._len_torch_function_stack()))
         self.threads = sys.modules["_thread"]._count
         self.threads_before = self.threads()
 

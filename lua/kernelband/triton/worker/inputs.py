@@ -4,18 +4,17 @@ import gc
 import os
 import sys
 
-FLUSH = 256 << 20
-INPUTS_MOST = 2 << 30       # bytes of inputs that lie on the GPU; of more, one shape's at a time
-AREAS, SHIFTS = 4, 4                # where inputs lie, in turn: memory of their own, and how far
-PLACES = AREAS * SHIFTS             # from its start
-PLACED_MOST = 2 << 30               # bytes of inputs that lie in several areas,
-LARGE = 256 << 20                   # and of a tensor that lies in one only
-SHIFTED_MOST = 32 << 20             # how far, at most
+# Bytes that empty the caches; of inputs that lie on the GPU: of more, one shape's at a time.
+FLUSH, INPUTS_MOST = 256 << 20, 2 << 30
+# Where inputs lie, in turn: in four areas of memory, each in SHIFTS places.
+SHIFTS, PLACES = 4, 4 * 4
+# Bytes of inputs that lie in several areas, of a tensor that lies in one only; how far, at most.
+PLACED_MOST, LARGE, SHIFTED_MOST = 2 << 30, 256 << 20, 32 << 20
 # Former results that lie where a new one would, their bytes, ns of a call that is too long to care.
 KEPT, KEPT_MOST, LONG_NS = 4, 1 << 20, 1e6
 LANES, LANED_MOST = 32, 32 << 20    # streams that calls are timed on, in turn; their inputs' bytes
-CLEAN = 0                   # zeros
-FRONT = 64 << 10            # bytes before every input; after it, where files reach past its end:
+# Zeros. Bytes before every input; after it, where files reach past its end:
+CLEAN, FRONT = 0, 64 << 10
 AROUND, AROUND_LEAST, AROUND_MOST = 64, 4 << 20, 128 << 20      # so many times its own
 name_of = type.__dict__["__name__"].__get__     # of a type, whatever that says of itself
 # What gives a tensor.

@@ -4,8 +4,7 @@ import glob
 import os
 import sys
 
-GROUP = 3                   # KB_JAIL_GROUP of core/system/jail.h
-HIDDEN = {"root", "home"}
+GROUP, HIDDEN = 3, {"root", "home"}     # KB_JAIL_GROUP of core/system/jail.h; folders
 
 
 def enter(*own):

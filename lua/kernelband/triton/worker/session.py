@@ -15,10 +15,9 @@ from .stats import Screen
 from .timing import BASELINE_S, CONFIRM_S, TIME_S, Timing
 from .untouched import KERNEL_S, Found, Untouched
 
-OPEN_S, EVALUATE_S = 240, 100       # of a baseline, of a candidate: task.lua waits longer
-# Of compiling ahead: seconds (whoever asks would take no less), processes, seconds of finding out
-# what to compile.
-AHEAD_S, AHEAD_MOST, NOTING_MOST = 60, 12, 3
+# Seconds of a baseline, of a candidate: task.lua waits longer. Of compiling ahead: seconds (whoever
+# asks would take no less), processes, seconds of finding out what to compile.
+OPEN_S, EVALUATE_S, AHEAD_S, AHEAD_MOST, NOTING_MOST = 240, 100, 60, 12, 3
 
 
 class Session(Sharing, Untouched, Timing, Records):

@@ -3,10 +3,9 @@ import itertools
 import math
 from statistics import median
 
-EXACT = 64                          # pairs whose interval is exact
-PAIR_NS = 40                        # what a call of one file takes more in one process than in
-                                    # another: standard deviation (H200, kernels of 4 and 14 us)
-KNOWN = 8                           # pairs of processes that this counts for
+# Pairs whose interval is exact. What a call of one file takes more in one process than in another:
+# its standard deviation in ns (H200, kernels of 4 and 14 us), which counts for KNOWN such pairs.
+EXACT, PAIR_NS, KNOWN = 64, 40, 8
 
 
 def paired(logs):

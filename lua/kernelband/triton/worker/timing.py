@@ -10,8 +10,9 @@ from .inputs import LANES, place_of, secret, turns
 from .stats import Screen, half_of, log_ratios, median, of_pairs, of_processes, paired
 
 SPIN_GHZ, SPIN_MOST = 2.0, 16e6     # of the wait that lets the host get ahead; its ns at most
-TIME_S, NARROW = 0.5, 0.004         # of timing a candidate; an interval that is narrow enough
-BASELINE_S, CONFIRM_S = 1.6, 3.2    # of timing a baseline, and a winner again
+# Seconds of timing a candidate, a baseline, a winner again, of all further pairs of processes; an
+# interval that is narrow enough.
+TIME_S, BASELINE_S, CONFIRM_S, PAIRS_S, NARROW = 0.5, 1.6, 3.2, 100, 0.004
 # Of a baseline that the host holds up, whose clock is noisier; and of one shape of it.
 BOUND_S, BOUND_LEAST_S, BOUND_MOST = 3.0, 0.5, 768
 # A call of less than SHORT_NS differs between processes by a percent. Where that leaves an interval
@@ -19,7 +20,6 @@ BOUND_S, BOUND_LEAST_S, BOUND_MOST = 3.0, 0.5, 768
 # processes, and one of LOOKS results is compared there; not what is HOPELESS times as slow by the
 # first pair's interval.
 SHORT_NS, SHORT_HALF, SHORT_PAIRS, LOOKS, HOPELESS = 8e3, 0.02, 3, 32, 1.05
-PAIRS_S = 100                       # of all further pairs of processes
 
 
 def column(samples, k):

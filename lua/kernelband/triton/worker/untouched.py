@@ -8,23 +8,23 @@ from .children import Child, remove, together
 from .frames import REDRAW, Lost, some
 from .inputs import secret
 
-ALLOWED = 0.02              # share of an output that the reference may differ from itself in
-POISONS = (11, 48)          # memory that no one wrote: odd NaN, even a number; 12 and 49
-TAME = (101, 100)           # the same with integers that are valid indices: 2 and 1
+# Share of an output that the reference may differ from itself in; shapes, once it is judged.
+ALLOWED, LEFT_OUT_MOST = 0.02, 8
+# Memory that no one wrote: odd NaN, even a number; integers 12 and 49, or valid indices, 2 and 1.
+POISONS, TAME = (11, 48), (101, 100)
 KERNEL_S, HASTE_S = 20, 10  # of one kernel of a candidate that is compiled ahead; of what then asks
                             # for it; both of any command, but for those that load and draw
-LEFT_OUT_MOST = 8           # shapes, once it is judged
 
 
 class Found(SimpleNamespace):
     """What was found out with the untouched file, as it goes to the engine, and to later workers.
     By shape or "tests": left_out, why; ignore, outputs that are not compared; allow, shares of
-    outputs that may be off. told, outputs of which so much is to be said. noting, seconds that it
-    took to find out what it will compile."""
+    outputs that may be off. views, outputs that lie in an input. told, outputs of which so much is
+    to be said. noting, seconds that it took to find out what it will compile."""
 
     def __init__(self):
-        super().__init__(left_out={}, ignore={}, allow={}, tame=False, distinct=False, told={},
-                         timed_tests=False, noting=0.0, kernel_s=KERNEL_S, haste_s=HASTE_S)
+        super().__init__(left_out={}, ignore={}, allow={}, views=[], tame=False, distinct=False,
+                         timed_tests=False, told={}, kernel_s=KERNEL_S, haste_s=HASTE_S, noting=0)
 
     def recall(self, known):
         """Of another worker's; what is empty is of no type once Lua had it."""
@@ -257,6 +257,10 @@ class Untouched:
                             self.made_ahead("expect", **what))
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
+        views = {str(x["path"]) for x in shown["leaves"] if x.get("view")} - {*self.found.views}
+        if views and not s["baseline"]:
+            raise Lost("wrong", "%s is a view of an input, unlike the reference's" % min(views))
+        self.found.views += views
         settled = [who.begin("settle") for who in self.company(child) if who is not self.reference]
         r, *_ = together(lambda: self.patient(lambda: self.verify(
             shown, "verify_shape", ignore=self.found.ignore.get(i, []), allow=self.found.allowed(),
