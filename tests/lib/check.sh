@@ -44,7 +44,7 @@ one() {
   then word=ok; else word=failed; fi
   case $name in
     spec_*) grep -aq '^[0-9]* passed, [0-9]* failed$' "$folder/$name.log" \
-            || { word=failed; echo 'it did not come to t.finish(), which tells of failures' >>"$folder/$name.log"; } ;;
+            || { word=failed; echo 'it did not reach t.finish(), which reports failures' >>"$folder/$name.log"; } ;;
   esac
   took=$((($(date +%s%N) - start) / 10000000))
   printf '%d.%02d %s %s\n' $((took / 100)) $((took % 100)) $word "$name" >"$folder/$name.row"

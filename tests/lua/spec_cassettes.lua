@@ -1,6 +1,7 @@
--- Runs of a strong model (tests/bench/trial), kept as cassettes: each is searched again without a
--- model, with the choices and the times of then, and comes to the same verdicts and kernels by the
--- same answers. The fastest of each is built and checked here and now, on small shapes of its task.
+-- Runs of a strong model (tests/bench/trial), kept as cassettes. Each is searched again without a
+-- model, with the recorded choices and times, and comes to the same verdicts and kernels by the
+-- same answers. The fastest kernel of each is built and checked on this machine, on small shapes of
+-- its task. Without AVX-512 that is emulated, and kernels with assembly are passed over.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local kb = require "kernelband"

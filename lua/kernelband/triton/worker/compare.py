@@ -38,10 +38,9 @@ def in_part(leaves, part=False):
 
 def plain(x):
     """What is compared of a value that is no tensor. No method of its own is called."""
-    if type(x) in (bool, type(None)):
-        return x
-    kind = next((k for k in (float, int, str) if issubclass(type(x), k)), None)
-    return getattr(kind, "__%s__" % kind.__name__)(x) if kind else name_of(type(x))
+    as_is = {bool: bool, float: float.__float__, int: int.__int__, str: str.__str__}
+    kind = next((k for k in as_is if issubclass(type(x), k)), None)
+    return None if x is None else as_is[kind](x) if kind else name_of(type(x))
 
 
 def alike(a, b):

@@ -135,7 +135,8 @@ class Hold:
                 k: v for k in names for v in [getattr(s, k, None)] if getattr(s, k, None) is v and (
                     isinstance(v, fixed) or type(v).__name__.endswith("_descriptor"))}))
         inner, default = torch._C, torch.utils._device.DeviceContext
-        self.modes = lambda: inner._len_torch_dispatch_stack() + sum(   # of torch, that are open
+        # How many modes of torch are open; a default device is none that counts.
+        self.modes = lambda: inner._len_torch_dispatch_stack() + sum(
             type(inner._get_function_stack_at(i)) is not default
             for i in range(inner._len_torch_function_stack()))
         self.threads = sys.modules["_thread"]._count

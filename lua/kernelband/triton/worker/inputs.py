@@ -10,7 +10,7 @@ FLUSH, INPUTS_MOST = 256 << 20, 2 << 30
 SHIFTS, PLACES = 4, 4 * 4
 # Bytes of inputs that lie in several areas, of a tensor that lies in one only; how far, at most.
 PLACED_MOST, LARGE, SHIFTED_MOST = 2 << 30, 256 << 20, 32 << 20
-# Former results that lie where a new one would, their bytes, ns of a call that is too long to care.
+# Former results that lie where a new one would; their bytes; ns of a call too long to depend on it.
 KEPT, KEPT_MOST, LONG_NS = 4, 1 << 20, 1e6
 LANES, LANED_MOST = 32, 32 << 20    # streams that calls are timed on, in turn; their inputs' bytes
 # Zeros. Bytes before every input; after it, where files reach past its end:

@@ -4,7 +4,8 @@ import glob
 import os
 import sys
 
-GROUP, HIDDEN = 3, {"root", "home"}     # KB_JAIL_GROUP of core/system/jail.h; folders
+GROUP = 3                   # KB_JAIL_GROUP of core/system/jail.h
+HIDDEN = {"root", "home"}
 
 
 def enter(*own):

@@ -209,7 +209,8 @@ class Runner(Hold, Inputs, Reference):
 
     def do_test(self, seed, poison):
         self.launches = 0
-        found, bad = self.run_tests(seed, poison), self.integrity()     # it may undo itself
+        # What a file left behind may undo itself when results are shown: it is looked for before.
+        found, bad = self.run_tests(seed, poison), self.integrity()
         return dict(self.put(found, seed), launches=self.launches, **(bad or self.integrity()))
 
     def do_room(self):

@@ -102,8 +102,8 @@ class Session(Sharing, Untouched, Timing, Records):
                 self.spares.append(Child(self.device, self.reference.scratch))
 
     def await_spares(self):
-        """Nothing of ours opens a GPU while another is timed. It has seconds: it may wait for
-        memory, others for us."""
+        """Nothing of ours opens a GPU while another is timed. One that still waits for memory is
+        given up soon: other sessions wait for this one's lock."""
         for child in [*self.spares]:
             try:
                 child.ask("idle", seconds=5)
