@@ -78,6 +78,23 @@ def test_an_element_is_left_out_only_where_the_reference_differs_from_itself(
         assert (chance, undetermined) == expected[1:3]
 
 
+@pytest.mark.parametrize("runs, mine, raced", [
+    # Of four blocks that write one element each run sees one, and its other value may be near.
+    ([base, with_(base, (60, 1), (61, 2), (62, 61))], with_(base, (60, 3), (61, 4)), {AT: .02}),
+    ([ints, with_(ints, (60, 1), (61, 2))], with_(ints, (60, 3)), {AT: .01}),
+    # Memory that no one wrote: it holds what it held in the first run.
+    ([with_(base, (3, nan)), with_(base, (3, 777.25))], with_(base, (3, nan)), {}),
+    ([base, base], base, {}),
+])
+def test_where_the_reference_differs_from_itself_it_is_told_how_much_of_that_differs_once_more(
+        runner, scratch, runs, mine, raced):
+    torch.save([[x] for x in runs], scratch + "/runs")
+    r = runner(LISTED.format(scratch), "def test_op():\n    return op()\nresult = test_op()\n")
+    leaves = r.put({"result": [mine]}, 7)["leaves"]
+    out = r.do_verify_tests(seed=3, leaves=leaves, file=scratch + "/out.bin", poisons=(11, 48))
+    assert "wrong" not in out and out["raced"] == raced
+
+
 def test_numpys_arrays_and_numbers_are_compared_as_torchs_and_pythons_are(worker):
     given = {"a": numpy.arange(3, dtype=numpy.float32), "b": [numpy.float64(2.5), numpy.bool_(1)],
              "c": numpy.array(["x"]), "d": numpy.array(7)}

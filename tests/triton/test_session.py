@@ -158,7 +158,7 @@ def test_results_are_compared_in_a_file_that_their_process_does_not_have(gpu):
 def test_of_a_shape_that_leaves_something_to_chance_a_second_look_has_two_runs_made_ahead(gpu):
     for chance, later in ((0, {1}), (1, {2})):
         gpu.on["verify_shape"] = lambda *_, chance=chance: {
-            "count": 4, "chance": chance, "allowed": 0, "told": {}, "beyond": False}
+            "count": 4, "chance": chance, "allowed": 0, "told": {}, "beyond": False, "raced": {}}
         assert gpu.judge(gpu.session())["verdict"] == "ok"
         runs = [(r["part"], r["runs"]) for _, op, r in gpu.log if op == "expect" and "runs" in r]
         assert {n for part, n in runs if not part} == {2}
@@ -382,6 +382,31 @@ def test_a_race_that_stays_is_allowed_in_every_shape_that_shows_the_output(gpu):
     assert race.asked[-1][1] == {"[0]": 0.032}
     # As much is allowed to a candidate, in each of them.
     race.asked.clear()
+
+
+def raced(path, share):
+    return {"count": 1000, "chance": 5, "allowed": 0, "undetermined": [], "worst": 0.0,
+            "beyond": False, "told": {}, "raced": {path: share}}
+
+
+def test_a_race_is_allowed_for_before_a_third_block_wins_it(gpu):
+    """As it may with a candidate, whose blocks end in another order."""
+    race = Race(gpu)
+    race.left = {"tests": [raced("a", .002)], 1: [raced("[0]", .005)], 2: [raced("[0]", .5)]}
+    out = race.baseline()
+    assert out["verdict"] == "ok" and not out["judged_by"]["distinct"]
+    assert out["judged_by"]["allow"] == {
+        "tests": {"a": 0.01}, "1": {"[0]": 0.02}, "2": {"[0]": 0.04}}
+    assert race.asked[-1][1] == {"[0]": 0.04}
+    race.left = {1: [raced("[0]", .005)]}
+    out = race.baseline(perf="torch.randint")           # random indices are drawn apart
+    assert out["judged_by"]["distinct"] and out["judged_by"]["allow"] == {}
+
+
+def test_what_no_one_wrote_is_no_race_where_it_held_something_else_for_the_reference(gpu):
+    race = Race(gpu)
+    race.left = {"tests": [None, raced("a", .5)], 1: [None, raced("[0]", .5)]}
+    assert race.baseline()["judged_by"]["allow"] == {}
 
 
 def test_an_output_of_a_shape_that_differs_by_half_leaves_the_shape_out_one_of_its_inputs_not(gpu):

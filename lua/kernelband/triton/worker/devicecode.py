@@ -52,8 +52,7 @@ def compiled():
     """One kernel, in a jail: the request is on stdin."""
     jail.clean_start()
     request = json.loads(sys.stdin.read())
-    bad = device_only(request["source"])
-    if bad:
+    if bad := device_only(request["source"]):
         return dict(zip(("error", "text"), bad))
     child = Child(None, runner=compiler)
     try:

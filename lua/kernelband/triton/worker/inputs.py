@@ -265,8 +265,7 @@ class Inputs:
             torch.set_default_device(None)
             torch.randint = randint
             self.poison = Drawn.want = None
-        if drawn.bytes > INPUTS_MOST:
-            self.lazy = (where, seed)
+        self.lazy = (where, seed) if drawn.bytes > INPUTS_MOST else None
         self.inputs = list(drawn)
         return drawn.labels
 

@@ -176,13 +176,12 @@ class Session(Sharing, Untouched, Timing, Records):
             out.update(verdict="crashed", shapes=[], reason="its process spoke nonsense: %s: %s" % (
                 type(e).__name__, str(e)[:200]))
         finally:
-            self.drawn = self.shape = Child.deadline = None
             self.roomy = self.roomy if baseline else roomy
             self.end_scout()
             self.forget_shown()
             with contextlib.suppress(Lost):
                 (self.resting or self.reference.begin("idle", 20))()
-            self.resting = None
+            self.drawn = self.shape = self.resting = Child.deadline = None
             self.give()
         if not self.task.get("baseline_only"):
             self.make_spares()
@@ -202,10 +201,8 @@ class Session(Sharing, Untouched, Timing, Records):
         self.revive()
         if baseline:
             begun = time.monotonic()
-            try:
-                self.first_runs()
-            finally:
-                out["seconds"]["first"] = time.monotonic() - begun
+            self.first_runs()
+            out["seconds"]["first"] = time.monotonic() - begun
         while True:
             self.make_spares()
             own = self.spares or [Child(self.device, self.reference.scratch)]

@@ -1,7 +1,7 @@
 """The untouched file: what it can do, how far it differs from itself, and a candidate's results
 against its."""
-import collections
 import os
+from collections import Counter
 from types import SimpleNamespace
 
 from .children import Child, remove, together
@@ -161,12 +161,11 @@ class Untouched:
             self.found.allow, self.found.ignore = ({k: v for k, v in x.items() if k == "tests"}
                                                    for x in (self.found.allow, self.found.ignore))
             return True
-        if e.verdict not in ("launch_failed", "crashed", "wrong"):
-            return False
+        faulted = e.verdict in ("launch_failed", "crashed")
         if self.at is None:
-            return not self.tested and e.verdict != "wrong" and not e.lacks_memory() \
-                and self.milder()
-        return self.leave_out("the untouched file: %s" % e.reason[:200])
+            return faulted and not self.tested and not e.lacks_memory() and self.milder()
+        return (faulted or e.verdict == "wrong") \
+            and self.leave_out("the untouched file: %s" % e.reason[:200])
 
     def leave_out(self, why):
         """The shape at hand; not the last one, nor many."""
@@ -175,23 +174,27 @@ class Untouched:
             self.found.left_out[str(self.at["i"])] = "%s: %s" % (self.at["label"], why)
             return True
 
-    def learn(self, where, e, may_ignore):
-        """The untouched file differs from itself in a share of an output: that much, with room, is
-        allowed to all; more, and the output is no measure of others. Random indices that repeat
-        are a race: first they are drawn without."""
-        if where != "tests" and not self.found.distinct and "randint" in self.task.get("perf", ""):
+    def permit(self, where, raced):
+        """Blocks of the untouched file race for shares of outputs: as much, with room, may be off.
+        Random indices that repeat are such a race: first they are drawn without."""
+        if raced and where != "tests" and not self.found.distinct \
+                and "randint" in self.task.get("perf", ""):
             self.found.distinct = True
             raise Lost(*REDRAW)
-        allow = self.found.allow.get(where, {})
-        if e.share <= ALLOWED and allow.get(e.path, 0) < e.share:
-            allow[e.path] = min(2 * ALLOWED, max(ALLOWED / 2, 4 * e.share))
-            self.found.allow[where] = allow
-            return
-        if not may_ignore:
-            raise Lost("wrong", "the untouched file differs from itself in %.3g %% of %s" % (
-                100 * e.share, e.path))
-        allow.pop(e.path, None)
-        self.found.ignore.setdefault(where, []).append(e.path)
+        for path, share in raced.items():
+            allow = self.found.allow.setdefault(where, {})
+            allow[path] = max(allow.get(path, 0), min(2 * ALLOWED, max(ALLOWED / 2, 4 * share)))
+
+    def learn(self, where, e, may_ignore):
+        """The untouched file differs from itself in a share of an output: in more than is ever
+        allowed, and the output is no measure of others."""
+        self.permit(where, {e.path: e.share})
+        if e.share > ALLOWED:
+            del self.found.allow[where]         # what else is in it shows again
+            if not may_ignore:
+                raise Lost("wrong", "the untouched file differs from itself in %.3g %% of %s" % (
+                    100 * e.share, e.path))
+            self.found.ignore.setdefault(where, []).append(e.path)
 
     def shown_by(self, child, op, **request):
         """What a command shows, its tensors in a folder of ours: the child may write to its own
@@ -267,12 +270,12 @@ class Untouched:
             timed=self.partner is self.reference, **what)), *settled)
         if s["baseline"] and not part:
             self.found.tell("shape " + i, r["told"])
+            self.permit(i, r["raced"] if s["alike"] else {})
         for key in ("count", "chance", "allowed"):
             s[key] = s.get(key, 0) + r[key]
 
     def check_tests(self, child, out, baseline):
-        first, unknown, total, worst = secret(), [], collections.Counter(), 0.0
-        odd, even = self.poisons
+        (odd, even), first, unknown, total, worst = self.poisons, secret(), [], Counter(), 0.0
         for seed, poison in ((first, odd), (first, even), (secret(), odd)):
             shown = self.patient(lambda: together(
                 lambda: self.shown_by(child, "test", seed=seed, poison=poison),
@@ -286,6 +289,7 @@ class Untouched:
             unknown += [p for p in r["undetermined"] if p not in unknown]
             if baseline:
                 self.found.tell("the tests", r["told"])
+                self.permit("tests", r["raced"] if poison == odd else {})
         ignored = (self.found.ignore.get("tests", []) + unknown)[:32]
         out["checks"] = dict(total, worst_share_of_bound=worst, **some(ignored=ignored))
 
@@ -333,6 +337,7 @@ class Untouched:
         self.first_calls(child, s)
         for again, seed in enumerate((s["seed"], secret(), secret())[:3 if s["baseline"] else 1]):
             self.checked_call(child, seed, self.poisons[again % 2])
+            s["alike"] = not again % 2  # for both unwritten memory holds the same
             self.compare_shape(child, s, seed)
         if s["baseline"] and s["chance"] and s["chance"] >= s["count"] > 0:
             raise Lost("wrong", "the untouched file gives nothing that it would give again")
