@@ -283,9 +283,10 @@ def test_an_input_is_filled_by_no_method_that_a_file_gave_it(runner):
     assert r.work.tolist() != list(range(8))            # its rows are rolled
 
 
-def test_a_result_that_lies_in_an_input_is_shown_as_such(runner):
+def test_a_result_that_lies_in_an_input_or_is_not_contiguous_is_shown_as_such(runner):
     r, x = runner(bare=True), torch.ones(4, 3)
     for result, view in ((x, True), (x.t(), True), (x[2:], True), (x.clone(), False),
-                         (torch.ones(4, 3).t(), False), (torch.ones(0), False)):
+                         (torch.ones(4, 3).t(), True), (torch.ones(4, 6)[:, ::2], True),
+                         (torch.ones(1, 3).t(), False), (torch.ones(0), False)):
         leaves = r.put([result, [x, torch.ones(0)]], 7)["leaves"]
         assert [x.get("view") for x in leaves] == [view, False, False], result

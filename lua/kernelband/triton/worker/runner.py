@@ -264,8 +264,8 @@ class Runner(Hold, Inputs, Reference):
                 there = self.room[full:full + flat.nbytes]
                 fits = len(there) == flat.nbytes
                 shown.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
-                                  view=path[:3] == "[0]" and lies(leaf) in given,
-                                  at=full if fits else f.tell(), room=fits))
+                                  at=full if fits else f.tell(), room=fits, view=path[:3] == "[0]"
+                                  and (lies(leaf) in given or not leaf.is_contiguous())))
                 if fits:
                     there.copy_(flat.view(torch.uint8))
                     full += flat.nbytes

@@ -43,9 +43,8 @@ class Session(Sharing, Untouched, Timing, Records):
         self.shown = new_folder()
 
     def loading(self, source):
-        t = self.task
-        return {"source": source, "tests": t.get("tests", ""), "perf": t.get("perf", ""),
-                "kind": t["kind"], "name": t["module"], "seed": secret()}
+        return {"source": source, "kind": self.task["kind"], "name": self.task["module"],
+                "seed": secret(), **{k: self.task.get(k, "") for k in ("tests", "perf")}}
 
     def load(self, child, source):
         """Begins to give child a file; what is returned waits until it has it."""

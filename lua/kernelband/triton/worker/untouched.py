@@ -19,8 +19,9 @@ KERNEL_S, HASTE_S = 20, 10  # of one kernel of a candidate that is compiled ahea
 class Found(SimpleNamespace):
     """What was found out with the untouched file, as it goes to the engine, and to later workers.
     By shape or "tests": left_out, why; ignore, outputs that are not compared; allow, shares of
-    outputs that may be off. views, outputs that lie in an input. told, outputs of which so much is
-    to be said. noting, seconds that it took to find out what it will compile."""
+    outputs that may be off. views, outputs that lie in an input or are not contiguous. told,
+    outputs of which so much is to be said. noting, seconds that it took to find out what it will
+    compile."""
 
     def __init__(self):
         super().__init__(left_out={}, ignore={}, allow={}, views=[], tame=False, distinct=False,
@@ -262,7 +263,8 @@ class Untouched:
                            for x in shown["leaves"])
         views = {str(x["path"]) for x in shown["leaves"] if x.get("view")} - {*self.found.views}
         if views and not s["baseline"]:
-            raise Lost("wrong", "%s is a view of an input, unlike the reference's" % min(views))
+            raise Lost("wrong", "%s is a view (it lies in an input or is not contiguous), unlike "
+                       "the reference's" % min(views))
         self.found.views += views
         settled = [who.begin("settle") for who in self.company(child) if who is not self.reference]
         r, *_ = together(lambda: self.patient(lambda: self.verify(
