@@ -175,7 +175,7 @@ class Stand:
 
     def do_verify_tests(self, **_):
         return {"count": 4, "chance": 0, "allowed": 0, "undetermined": [], "worst": 0.0,
-                "beyond": False, "told": {}, "raced": {}}
+                "beyond": False, "told": {}}
 
     do_verify_shape = do_verify_tests
 

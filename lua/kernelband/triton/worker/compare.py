@@ -14,8 +14,8 @@ PART, SAMPLE = 8 << 20, (1024, 1024)
 WHOLE_MOST, INPUTS_WHOLE = 1 << 30, 256 << 20
 # Elements that are compared at once; that the CPU compares. Runs of the reference before it is
 # believed against a candidate. Results of tests stay on the GPU where TESTS_KEPT times as much is
-# free. ROUNDED of integers made of floats may be off by one.
-CHUNK, FEW, MORE, TESTS_KEPT, ROUNDED = 1 << 23, 1 << 14, 4, 32, 0.02
+# free. ROUNDED of integers made of floats may be off by one. GROUP: neighbours in memory.
+CHUNK, FEW, MORE, TESTS_KEPT, ROUNDED, GROUP = 1 << 23, 1 << 14, 4, 32, 0.02, 8
 # Half a unit in the last place of what is computed with, and how many a sum may be off.
 UNITS = {"float64": (2 ** -53, 256), "float32": (2 ** -24, 256), "float16": (2 ** -11, 8),
          "tf32": (2 ** -11, 8), "bfloat16": (2 ** -8, 8)}
@@ -84,7 +84,7 @@ class Reference:
             gone = [p for p in want if p not in got] or [p for p in got if p not in want] or got
             return {"wrong": "the results differ in keys or lengths: %d expected, %d given, "
                              "first %s" % (len(want), len(got), gone[0])}
-        out = dict(count=0, chance=0, allowed=0, worst=0.0, undetermined=[], told={}, raced={})
+        out = {"count": 0, "chance": 0, "allowed": 0, "worst": 0.0, "undetermined": [], "told": {}}
         for k, (path, leaf) in enumerate(zip(want, leaves)):
             if path in ignore:
                 out["chance"] += 1
@@ -104,7 +104,6 @@ class Reference:
             out["worst"] = max(out["worst"], found["worst"])
             if found.get("told"):
                 out["told"].setdefault(found["told"], []).append(path)
-            out["raced"] |= {path: found["raced"] / found["count"]} if found.get("raced") else {}
             if found.get("whim") or found["count"] and found["chance"] == found["count"]:
                 out["undetermined"].append(path)
         self.room.zero_()               # a later candidate does not find it there,
@@ -170,10 +169,11 @@ class Reference:
         return self.types
 
     def differing(self, want, others, got, exact=None):
-        """{ off = how many are wrong, first =, chance = how many are that, raced = how many of
-        those are otherwise once more, worst = share of its bound, told = what is to be told }. The
-        bound follows from the types computed with, from how far the untouched file is from itself,
-        and how far it is from its run in float64."""
+        """{ off = how many are wrong, first =, chance = how many are that, worst = share of its
+        bound, told = what is to be told }. The bound follows from the types computed with, from how
+        far the untouched file is from itself, and how far it is from its run in float64. Where at
+        least half of a GROUP is left to chance by numbers that are far apart all of it is: blocks
+        race for it, and a third one's may differ where those of two happen to be near."""
         if not (want.dtype.is_floating_point or want.dtype.is_complex):
             return self.differing_integers(want, others, got)
         torch, n = self.torch, want.numel()
@@ -199,19 +199,23 @@ class Reference:
         # A share of a number of this type, or of the tensor's mean, that is rounding's.
         units = [UNITS[x] for x in {kind, *self.precision()} if x in UNITS]
         u = FLOAT8 if "float8" in kind else math.prod(max(units or [UNITS["float64"]]))
-        off, first, chance, raced, worst = 0, 0, 0, 0, 0.0
+        off, first, chance, worst = 0, 0, 0, 0.0
         for at, w, g, *again in chunks(want, got, *others):
-            far = (w.abs() + mean) / 16         # further apart two runs agree on nothing
-            limit = 16 * u * far + 1e-30
-            left, spread = torch.zeros_like(limit, dtype=torch.bool), torch.zeros_like(limit)
+            far = (w.abs() + mean) / 16         # two runs that are further apart do not agree
+            limit, spread = 16 * u * far + 1e-30, torch.zeros_like(far)
+            left, raced = spread > 0, spread > 0
             for x in again:
                 same = (w == x) | (torch.isnan(w) & torch.isnan(x))
                 apart = torch.where(same, 0.0, (w - x).abs())
                 left |= ~same & ~(apart <= torch.maximum(limit, far))
+                raced |= apart > torch.maximum(limit, far)      # not by NaN, as what no one wrote
                 spread = torch.maximum(spread, apart.nan_to_num(0.0, 0.0))
             if exact is not None:
                 e = exact[at:at + CHUNK].to(wide)
                 spread = torch.maximum(spread, (w - e).abs().nan_to_num(0.0, 0.0).clamp(min=own))
+            whole = len(w) // GROUP * GROUP
+            many = raced[:whole].view(-1, GROUP).sum(1) * 2 >= GROUP
+            left[:whole] |= many.repeat_interleave(GROUP)
             limit += 4 * torch.where(spread > limit / 4, spread, 0.0)
             d = (w - g).abs()
             bad = ~((w == g) | (torch.isnan(w) & torch.isnan(g)) | (d <= limit)) & ~left
@@ -220,8 +224,8 @@ class Reference:
             if bool(bad.any()):
                 first = first if off else at + int(bad.to(torch.uint8).argmax())
                 off += int(bad.sum())
-            chance, raced = chance + int(left.sum()), raced + int((left & (d > far)).sum())
-        return dict(off=off, first=first, chance=chance, raced=raced, worst=worst)
+            chance += int(left.sum())
+        return dict(off=off, first=first, chance=chance, worst=worst)
 
     def differing_integers(self, want, others, got):
         """Where floats are rounded to small integers, and not to masks, some may be off by one."""
@@ -238,8 +242,8 @@ class Reference:
             u, n = max((UNITS[x] for x in self.types if x in UNITS), default=(FLOAT8, 1))
             if int((off & near).sum()) <= max(1, min(ROUNDED, 4 * u * n * size) * want.numel()):
                 off &= ~near
-        return dict(off=int(off.sum()), first=int(off.to(torch.uint8).argmax()), told=told,
-                    chance=int(chance.sum()), raced=int((chance & (want != got)).sum()))
+        return dict(off=int(off.sum()), first=int(off.to(torch.uint8).argmax()),
+                    chance=int(chance.sum()), told=told)
 
     def do_machine(self):
         torch = self.torch

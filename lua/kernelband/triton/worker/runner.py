@@ -264,8 +264,11 @@ class Runner(Hold, Inputs, Reference):
                 there = self.room[full:full + flat.nbytes]
                 fits = len(there) == flat.nbytes
                 shown.append(dict(path=path, dtype=str(leaf.dtype), shape=list(leaf.shape),
-                                  at=full if fits else f.tell(), room=fits, view=path[:3] == "[0]"
-                                  and (lies(leaf) in given or not leaf.is_contiguous())))
+                                  at=full if fits else f.tell(), room=fits, view=[
+                                      how for how, so in (
+                                          ("lies in an input", lies(leaf) in given),
+                                          ("is not contiguous", not leaf.is_contiguous()))
+                                      if so and path[:3] == "[0]"]))
                 if fits:
                     there.copy_(flat.view(torch.uint8))
                     full += flat.nbytes

@@ -19,7 +19,7 @@ KERNEL_S, HASTE_S = 20, 10  # of one kernel of a candidate that is compiled ahea
 class Found(SimpleNamespace):
     """What was found out with the untouched file, as it goes to the engine, and to later workers.
     By shape or "tests": left_out, why; ignore, outputs that are not compared; allow, shares of
-    outputs that may be off. views, outputs that lie in an input or are not contiguous. told,
+    outputs that may be off. views, outputs that lie in an input, or are not contiguous. told,
     outputs of which so much is to be said. noting, seconds that it took to find out what it will
     compile."""
 
@@ -39,7 +39,7 @@ class Found(SimpleNamespace):
     def allowed(self):
         """Of timed shapes: an output that a race was seen in is one in all of them."""
         shares = sorted((share, path) for where, found in self.allow.items() if where != "tests"
-                        for path, share in found.items())
+                        for path, share in dict(found).items())
         return {path: share for share, path in shares}      # the largest of each
 
     def weakened(self, unjailed):
@@ -60,7 +60,7 @@ class Found(SimpleNamespace):
                            % (where, " ".join(self.ignore[i])[:200]))
             out += ["%s: %.3g %% of %s may be off: the untouched file differs from itself"
                     % (where, 100 * share, path)
-                    for path, share in sorted(self.allow.get(i, {}).items())]
+                    for path, share in sorted(dict(self.allow.get(i, {})).items())]
         return out[:24]
 
 
@@ -175,27 +175,23 @@ class Untouched:
             self.found.left_out[str(self.at["i"])] = "%s: %s" % (self.at["label"], why)
             return True
 
-    def permit(self, where, raced):
-        """Blocks of the untouched file race for shares of outputs: as much, with room, may be off.
-        Random indices that repeat are such a race: first they are drawn without."""
-        if raced and where != "tests" and not self.found.distinct \
-                and "randint" in self.task.get("perf", ""):
+    def learn(self, where, e, may_ignore):
+        """The untouched file differs from itself in a share of an output: that much, with room, is
+        allowed to all; more, and the output is no measure of others. Random indices that repeat
+        are a race: first they are drawn without."""
+        if where != "tests" and not self.found.distinct and "randint" in self.task.get("perf", ""):
             self.found.distinct = True
             raise Lost(*REDRAW)
-        for path, share in raced.items():
-            allow = self.found.allow.setdefault(where, {})
-            allow[path] = max(allow.get(path, 0), min(2 * ALLOWED, max(ALLOWED / 2, 4 * share)))
-
-    def learn(self, where, e, may_ignore):
-        """The untouched file differs from itself in a share of an output: in more than is ever
-        allowed, and the output is no measure of others."""
-        self.permit(where, {e.path: e.share})
-        if e.share > ALLOWED:
-            del self.found.allow[where]         # what else is in it shows again
-            if not may_ignore:
-                raise Lost("wrong", "the untouched file differs from itself in %.3g %% of %s" % (
-                    100 * e.share, e.path))
-            self.found.ignore.setdefault(where, []).append(e.path)
+        allow = self.found.allow.get(where, {})
+        if e.share <= ALLOWED and allow.get(e.path, 0) < e.share:
+            allow[e.path] = min(2 * ALLOWED, max(ALLOWED / 2, 4 * e.share))
+            self.found.allow[where] = allow
+            return
+        if not may_ignore:
+            raise Lost("wrong", "the untouched file differs from itself in %.3g %% of %s" % (
+                100 * e.share, e.path))
+        allow.pop(e.path, None)
+        self.found.ignore.setdefault(where, []).append(e.path)
 
     def shown_by(self, child, op, **request):
         """What a command shows, its tensors in a folder of ours: the child may write to its own
@@ -261,18 +257,16 @@ class Untouched:
                             self.made_ahead("expect", **what))
         s["returns"] = any("dtype" in x and str(x["path"]).startswith("[0]")
                            for x in shown["leaves"])
-        views = {str(x["path"]) for x in shown["leaves"] if x.get("view")} - {*self.found.views}
-        if views and not s["baseline"]:
-            raise Lost("wrong", "%s is a view (it lies in an input or is not contiguous), unlike "
-                       "the reference's" % min(views))
-        self.found.views += views
+        views = {"%s %s" % (x["path"], how) for x in shown["leaves"] for how in x.get("view", ())}
+        if not s["baseline"] and not views <= {*self.found.views}:
+            raise Lost("wrong", "%s, unlike the reference's" % min(views - {*self.found.views}))
+        self.found.views = sorted({*self.found.views, *views})
         settled = [who.begin("settle") for who in self.company(child) if who is not self.reference]
         r, *_ = together(lambda: self.patient(lambda: self.verify(
             shown, "verify_shape", ignore=self.found.ignore.get(i, []), allow=self.found.allowed(),
             timed=self.partner is self.reference, **what)), *settled)
         if s["baseline"] and not part:
             self.found.tell("shape " + i, r["told"])
-            self.permit(i, r["raced"] if s["alike"] else {})
         for key in ("count", "chance", "allowed"):
             s[key] = s.get(key, 0) + r[key]
 
@@ -291,7 +285,6 @@ class Untouched:
             unknown += [p for p in r["undetermined"] if p not in unknown]
             if baseline:
                 self.found.tell("the tests", r["told"])
-                self.permit("tests", r["raced"] if poison == odd else {})
         ignored = (self.found.ignore.get("tests", []) + unknown)[:32]
         out["checks"] = dict(total, worst_share_of_bound=worst, **some(ignored=ignored))
 
@@ -339,7 +332,6 @@ class Untouched:
         self.first_calls(child, s)
         for again, seed in enumerate((s["seed"], secret(), secret())[:3 if s["baseline"] else 1]):
             self.checked_call(child, seed, self.poisons[again % 2])
-            s["alike"] = not again % 2  # for both unwritten memory holds the same
             self.compare_shape(child, s, seed)
         if s["baseline"] and s["chance"] and s["chance"] >= s["count"] > 0:
             raise Lost("wrong", "the untouched file gives nothing that it would give again")
