@@ -384,6 +384,12 @@ def test_a_race_that_stays_is_allowed_in_every_shape_that_shows_the_output(gpu):
     race.asked.clear()
 
 
+def test_shares_that_lua_gave_back_as_an_empty_list_are_none(worker):
+    found = worker.Found()
+    found.recall({"allow": {"0": [], "1": {"[0]": 0.01}}})
+    assert found.allowed() == {"[0]": 0.01} and len(found.weakened(None)) == 1
+
+
 def test_an_output_of_a_shape_that_differs_by_half_leaves_the_shape_out_one_of_its_inputs_not(gpu):
     race = Race(gpu)
     race.left = {1: [off("[0]", .5)] * 2, 2: [off("[1][0]", .5)]}

@@ -14,7 +14,7 @@ PART, SAMPLE = 8 << 20, (1024, 1024)
 WHOLE_MOST, INPUTS_WHOLE = 1 << 30, 256 << 20
 # Elements that are compared at once; that the CPU compares. Runs of the reference before it is
 # believed against a candidate. Results of tests stay on the GPU where TESTS_KEPT times as much is
-# free. ROUNDED of integers made of floats may be off by one. GROUP: neighbours in memory.
+# free. ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row.
 CHUNK, FEW, MORE, TESTS_KEPT, ROUNDED, GROUP = 1 << 23, 1 << 14, 4, 32, 0.02, 8
 # Half a unit in the last place of what is computed with, and how many a sum may be off.
 UNITS = {"float64": (2 ** -53, 256), "float32": (2 ** -24, 256), "float16": (2 ** -11, 8),
@@ -171,9 +171,9 @@ class Reference:
     def differing(self, want, others, got, exact=None):
         """{ off = how many are wrong, first =, chance = how many are that, worst = share of its
         bound, told = what is to be told }. The bound follows from the types computed with, from how
-        far the untouched file is from itself, and how far it is from its run in float64. Where at
-        least half of a GROUP is left to chance by numbers that are far apart all of it is: blocks
-        race for it, and a third one's may differ where those of two happen to be near."""
+        far the untouched file is from itself, and how far it is from its run in float64. Where runs
+        are far apart in at least half of a GROUP, all of it is left to chance: blocks race for it,
+        and where the values of two blocks happen to be near each other a third's may not be."""
         if not (want.dtype.is_floating_point or want.dtype.is_complex):
             return self.differing_integers(want, others, got)
         torch, n = self.torch, want.numel()
@@ -201,14 +201,14 @@ class Reference:
         u = FLOAT8 if "float8" in kind else math.prod(max(units or [UNITS["float64"]]))
         off, first, chance, worst = 0, 0, 0, 0.0
         for at, w, g, *again in chunks(want, got, *others):
-            far = (w.abs() + mean) / 16         # two runs that are further apart do not agree
-            limit, spread = 16 * u * far + 1e-30, torch.zeros_like(far)
-            left, raced = spread > 0, spread > 0
+            limit = u * (w.abs() + mean) + 1e-30
+            far = torch.maximum(limit, (w.abs() + mean) / 16)   # runs further apart do not agree
+            left, raced, spread = limit < 0, limit < 0, torch.zeros_like(limit)     # none as yet
             for x in again:
                 same = (w == x) | (torch.isnan(w) & torch.isnan(x))
                 apart = torch.where(same, 0.0, (w - x).abs())
-                left |= ~same & ~(apart <= torch.maximum(limit, far))
-                raced |= apart > torch.maximum(limit, far)      # not by NaN, as what no one wrote
+                left |= ~same & ~(apart <= far)
+                raced |= apart > far            # NaN is memory that no one wrote, and no race
                 spread = torch.maximum(spread, apart.nan_to_num(0.0, 0.0))
             if exact is not None:
                 e = exact[at:at + CHUNK].to(wide)

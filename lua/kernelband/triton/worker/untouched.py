@@ -28,7 +28,8 @@ class Found(SimpleNamespace):
                          timed_tests=False, told={}, kernel_s=KERNEL_S, haste_s=HASTE_S, noting=0)
 
     def recall(self, known):
-        """Of another worker's; what is empty is of no type once Lua had it."""
+        """Of another worker's. What is empty is of no type once Lua had it: a list of no shares is
+        read as a table of none."""
         vars(self).update({k: v for k, v in known.items() if v and k in vars(self)})
 
     def tell(self, where, told):
