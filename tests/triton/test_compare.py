@@ -62,6 +62,7 @@ share = {"allow": {AT: .01}}
     ([base, base], with_(base, (7, 8)), [], share, ("fine", 0, [], 5)),
     ([base, base], with_(base, (7, 8), (9, 1)), [], share, (ONE % (2, 7, 8.0, 7.0), None, None, 5)),
     ([base * nan, base * 0 + 777.25], base, [], {}, ("fine", 100, [AT], 0)),
+    ([with_(base, (7, nan))] * 2, base, [], {}, (ONE % (1, 7, 7.0, nan), None, None, 5)),
     ([ints, ints], with_(ints, (2, 134145)), [with_(ints, (2, 133121))], {}, ("fine", 1, [], 1)),
     ([ints, ints], with_(ints, (2, 134145)), [], {}, (ONE % (1, 2, 134145, 2), None, None, 5)),
     ([1443.8, 5123190272.0], 7.5, [], {}, ("fine", 1, [AT], 0)),
@@ -191,6 +192,32 @@ def test_only_a_run_that_is_asked_for_again_has_other_work_beside_it(runner, scr
     out = r.do_verify_tests(seed=3, leaves=leaves, file=scratch + "/out.bin", poisons=(11, 48),
                             exact=False)
     assert "wrong" in out and ran == ["run", "run"] + 4 * ["beside", "run"]
+
+
+lines = torch.arange(320).float()
+
+
+def line(k):
+    """One of the rows that blocks race for, as another block has it."""
+    return with_(lines, *((16 * k + i, 3000 + 99 * i) for i in range(16)))
+
+
+@pytest.mark.parametrize("runs, limit, wrong, ran", [
+    ([lines, line(3)] + 8 * [lines] + [line(7)], 256 << 20, False, 11),
+    ([lines, line(3)] + 16 * [lines], 256 << 20, True, 18),
+    (6 * [lines] + [line(7)], 256 << 20, True, 6),
+    ([lines, with_(lines, (48, nan))] + 4 * [lines], 256 << 20, True, 6),
+    ([lines, line(3)], 4 * 320, True, 18), ([lines, line(3)], 4 * 320 - 1, True, 6),
+])
+def test_a_shape_is_run_more_often_where_its_runs_are_far_apart(
+        runner, scratch, monkeypatch, runs, limit, wrong, ran):
+    monkeypatch.setattr("worker.compare.INPUTS_WHOLE", limit)
+    r, left = runner(), runs + 99 * [lines]
+    r.run_shape = lambda *a: (r.keep([left.pop(0)], 2), False)
+    out = r.do_verify_shape(seed=1, show=2, leaves=r.put([line(7)], 2)["leaves"], part=False,
+                            file=scratch + "/out.bin", poisons=(11, 48), runs=2, exact=False,
+                            timed=False)
+    assert ("wrong" in out, len(runs) + 99 - len(left)) == (wrong, ran)
 
 
 @pytest.mark.parametrize(

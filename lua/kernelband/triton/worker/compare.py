@@ -12,10 +12,11 @@ from .inputs import bytes_of, is_tensor, mapped, name_of, walk
 # Bytes of what a call returns that are compared whole, and of that with its inputs.
 PART, SAMPLE = 8 << 20, (1024, 1024)
 WHOLE_MOST, INPUTS_WHOLE = 1 << 30, 256 << 20
-# Elements that are compared at once; that the CPU compares. Runs of the reference before it is
-# believed against a candidate. Results of tests stay on the GPU where TESTS_KEPT times as much is
-# free. ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row.
-CHUNK, FEW, MORE, TESTS_KEPT, ROUNDED, GROUP = 1 << 23, 1 << 14, 4, 32, 0.02, 8
+# Elements that are compared at once; that the CPU compares. MORE runs of the reference before it is
+# believed against a candidate, and RACES times as many of a shape whose runs are far apart, where
+# memory is no matter. Results of tests stay on the GPU where TESTS_KEPT times as much is free.
+# ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row.
+CHUNK, FEW, MORE, RACES, TESTS_KEPT, ROUNDED, GROUP = 1 << 23, 1 << 14, 4, 4, 32, 0.02, 8
 # Half a unit in the last place of what is computed with, and how many a sum may be off.
 UNITS = {"float64": (2 ** -53, 256), "float32": (2 ** -24, 256), "float16": (2 ** -11, 8),
          "tf32": (2 ** -11, 8), "bfloat16": (2 ** -8, 8)}
@@ -73,7 +74,7 @@ class Reference:
         starts[0], starts[1] = 0, last
         return flat.unfold(0, size, 1)[starts.to(t.device)].reshape(-1)
 
-    def verify(self, runs, leaves, file, run, ignore=(), allow=None, exact=None):
+    def verify(self, runs, leaves, file, run, ignore=(), allow=None, exact=None, races=1):
         """The candidate's leaves against the reference's, every one. What runs of the reference
         on different poison do not agree on is left to chance by the task itself: where a
         candidate is off, the reference must first agree with itself in MORE further runs, and in
@@ -90,7 +91,7 @@ class Reference:
                 out["chance"] += 1
                 continue
             found = self.compare(runs, k, leaf, file)
-            while found.get("path") and len(runs) < 2 + MORE:
+            while found.get("path") and len(runs) < 2 + MORE * (races if found.get("raced") else 1):
                 runs.append(run(len(runs)))
                 found = self.compare(runs, k, leaf, file)
             if found.get("path") and exact:
@@ -170,10 +171,11 @@ class Reference:
 
     def differing(self, want, others, got, exact=None):
         """{ off = how many are wrong, first =, chance = how many are that, worst = share of its
-        bound, told = what is to be told }. The bound follows from the types computed with, from how
-        far the untouched file is from itself, and how far it is from its run in float64. Where runs
-        are far apart in at least half of a GROUP, all of it is left to chance: blocks race for it,
-        and where the values of two blocks happen to be near each other a third's may not be."""
+        bound, raced = whether runs are far apart, told = what is to be told }. The bound follows
+        from the types computed with, from how far the untouched file is from itself, and how far it
+        is from its run in float64. Where runs are far apart in at least half of a GROUP, all of it
+        is left to chance: blocks race for it, and where the values of two blocks happen to be near
+        each other a third's may not be."""
         if not (want.dtype.is_floating_point or want.dtype.is_complex):
             return self.differing_integers(want, others, got)
         torch, n = self.torch, want.numel()
@@ -181,10 +183,8 @@ class Reference:
         if all(torch.equal(want.view(bits), x.view(bits)) for x in (got, *others)):
             return dict(off=0, first=0, chance=0, worst=0.0)
         wide = torch.complex128 if want.dtype.is_complex else torch.float64
-
-        def chunks(*tensors):
-            for at in range(0, n, CHUNK):
-                yield at, *(t[at:at + CHUNK].to(wide) for t in tensors)
+        chunks = lambda *tensors: ((at, *(t[at:at + CHUNK].to(wide) for t in tensors))
+                                   for at in range(0, n, CHUNK))
 
         def rms(of):
             squares = (x[torch.isfinite(x)].abs().square() for x in of)
@@ -199,7 +199,7 @@ class Reference:
         # A share of a number of this type, or of the tensor's mean, that is rounding's.
         units = [UNITS[x] for x in {kind, *self.precision()} if x in UNITS]
         u = FLOAT8 if "float8" in kind else math.prod(max(units or [UNITS["float64"]]))
-        off, first, chance, worst = 0, 0, 0, 0.0
+        off, first, chance, race, worst = 0, 0, 0, False, 0.0
         for at, w, g, *again in chunks(want, got, *others):
             limit = u * (w.abs() + mean) + 1e-30
             far = torch.maximum(limit, (w.abs() + mean) / 16)   # runs further apart do not agree
@@ -213,11 +213,11 @@ class Reference:
             if exact is not None:
                 e = exact[at:at + CHUNK].to(wide)
                 spread = torch.maximum(spread, (w - e).abs().nan_to_num(0.0, 0.0).clamp(min=own))
-            whole = len(w) // GROUP * GROUP
+            whole, d = len(w) // GROUP * GROUP, (w - g).abs()
             many = raced[:whole].view(-1, GROUP).sum(1) * 2 >= GROUP
-            left[:whole] |= many.repeat_interleave(GROUP)
+            left[:whole].view(-1, GROUP)[many] = True
+            race |= bool(raced.any())
             limit += 4 * torch.where(spread > limit / 4, spread, 0.0)
-            d = (w - g).abs()
             bad = ~((w == g) | (torch.isnan(w) & torch.isnan(g)) | (d <= limit)) & ~left
             ratio = (d / limit)[torch.isfinite(d) & ~left & ~bad]
             worst = max(worst, float(ratio.max()) if ratio.numel() else 0.0)
@@ -225,7 +225,7 @@ class Reference:
                 first = first if off else at + int(bad.to(torch.uint8).argmax())
                 off += int(bad.sum())
             chance += int(left.sum())
-        return dict(off=off, first=first, chance=chance, worst=worst)
+        return dict(off=off, first=first, chance=chance, worst=worst, raced=race)
 
     def differing_integers(self, want, others, got):
         """Where floats are rounded to small integers, and not to masks, some may be off by one."""
@@ -313,8 +313,9 @@ class Reference:
             self.work = mapped(self.work, self.widened)
             self.result = self.call()
             return self.keep([self.result, self.work], show, None, part)
+        small = bytes_of(x[2] for _, x in done[0][0] if isinstance(x, tuple)) <= INPUTS_WHOLE
         out = self.verify([kept for kept, _ in done], leaves, file, run, ignore, allow,
-                          exact and ("shape", in_float64))
+                          exact and ("shape", in_float64), RACES if small else 1)
         if timed:
             self.do_settle()
         return dict(out, beyond=any(beyond for _, beyond in done))
