@@ -13,8 +13,8 @@ from .inputs import bytes_of, is_tensor, mapped, name_of, walk
 PART, SAMPLE = 8 << 20, (1024, 1024)
 WHOLE_MOST, INPUTS_WHOLE = 1 << 30, 256 << 20
 # Elements that are compared at once; that the CPU compares. MORE runs of the reference before it is
-# believed against a candidate, and RACES times as many of a shape whose runs are far apart, where
-# memory is no matter. Results of tests stay on the GPU where TESTS_KEPT times as much is free.
+# believed against a candidate, and RACES times as many of a shape whose runs are far apart, if one
+# keeps no more than INPUTS_WHOLE. Results of tests stay on the GPU where TESTS_KEPT times as much is free.
 # ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row.
 CHUNK, FEW, MORE, RACES, TESTS_KEPT, ROUNDED, GROUP = 1 << 23, 1 << 14, 4, 4, 32, 0.02, 8
 # Half a unit in the last place of what is computed with, and how many a sum may be off.
@@ -77,9 +77,10 @@ class Reference:
     def verify(self, runs, leaves, file, run, ignore=(), allow=None, exact=None, races=1):
         """The candidate's leaves against the reference's, every one. What runs of the reference
         on different poison do not agree on is left to chance by the task itself: where a
-        candidate is off, the reference must first agree with itself in MORE further runs, and in
-        one that computes in float64, if attempt() gives such a one of exact. allow is a share of
-        an output that it was found to differ from itself in when it was opened."""
+        candidate is off, the reference must first agree with itself in MORE further runs, or
+        races times as many where runs are far apart, and in one that computes in float64, if
+        attempt() gives such a one of exact. allow is a share of an output that it was found to
+        differ from itself in when it was opened."""
         want, got, precise = [p for p, _ in runs[0]], [x["path"] for x in leaves], None
         if want != got:
             gone = [p for p in want if p not in got] or [p for p in got if p not in want] or got
@@ -199,7 +200,7 @@ class Reference:
         # A share of a number of this type, or of the tensor's mean, that is rounding's.
         units = [UNITS[x] for x in {kind, *self.precision()} if x in UNITS]
         u = FLOAT8 if "float8" in kind else math.prod(max(units or [UNITS["float64"]]))
-        off, first, chance, race, worst = 0, 0, 0, False, 0.0
+        off, first, chance, far_apart, worst = 0, 0, 0, False, 0.0
         for at, w, g, *again in chunks(want, got, *others):
             limit = u * (w.abs() + mean) + 1e-30
             far = torch.maximum(limit, (w.abs() + mean) / 16)   # runs further apart do not agree
@@ -216,7 +217,7 @@ class Reference:
             whole, d = len(w) // GROUP * GROUP, (w - g).abs()
             many = raced[:whole].view(-1, GROUP).sum(1) * 2 >= GROUP
             left[:whole].view(-1, GROUP)[many] = True
-            race |= bool(raced.any())
+            far_apart |= bool(raced.any())
             limit += 4 * torch.where(spread > limit / 4, spread, 0.0)
             bad = ~((w == g) | (torch.isnan(w) & torch.isnan(g)) | (d <= limit)) & ~left
             ratio = (d / limit)[torch.isfinite(d) & ~left & ~bad]
@@ -225,7 +226,7 @@ class Reference:
                 first = first if off else at + int(bad.to(torch.uint8).argmax())
                 off += int(bad.sum())
             chance += int(left.sum())
-        return dict(off=off, first=first, chance=chance, worst=worst, raced=race)
+        return dict(off=off, first=first, chance=chance, worst=worst, raced=far_apart)
 
     def differing_integers(self, want, others, got):
         """Where floats are rounded to small integers, and not to masks, some may be off by one."""
