@@ -14,8 +14,8 @@ PART, SAMPLE = 8 << 20, (1024, 1024)
 WHOLE_MOST, INPUTS_WHOLE = 1 << 30, 256 << 20
 # Elements that are compared at once; that the CPU compares. MORE runs of the reference before it is
 # believed against a candidate, and RACES times as many of a shape whose runs are far apart, if one
-# keeps no more than INPUTS_WHOLE. Results of tests stay on the GPU where TESTS_KEPT times as much is free.
-# ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row.
+# keeps no more than INPUTS_WHOLE. Results of tests stay on the GPU where TESTS_KEPT times as much
+# is free. ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row.
 CHUNK, FEW, MORE, RACES, TESTS_KEPT, ROUNDED, GROUP = 1 << 23, 1 << 14, 4, 4, 32, 0.02, 8
 # Half a unit in the last place of what is computed with, and how many a sum may be off.
 UNITS = {"float64": (2 ** -53, 256), "float32": (2 ** -24, 256), "float16": (2 ** -11, 8),
