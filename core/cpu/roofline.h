@@ -21,8 +21,9 @@
  *              processor does one a cycle: the clock it ran at, here and now.
  *
  * Times are this thread's processor time, as those of kernels are, so other
- * processes only count by the caches and the memory they take. A build without
- * optimisation understates L1 and L2. It takes 0.1 to 0.3 s.
+ * processes only count by the caches and the memory they take. The loops are
+ * optimised and free of a sanitizer in every build: kernels are, which are
+ * judged by these figures. It takes 0.1 to 0.3 s.
  */
 #pragma once
 

@@ -141,6 +141,18 @@ t.test("a gain that is not reached again in three measurements is not confirmed"
   t.equal(select(2, out:gsub("note      measured [^\n]*: " .. less, "")), 3, out)
 end)
 
+t.test("a winner below the floor of the roofs is not confirmed, and noise is not blamed", function()
+  local reader = run.reader(dir .. "/run")
+  local roofs = reader:experiment().machine.device.roofline
+  reader:close()
+  roofs.l1_bytes_per_s = 1e9            -- 128 us for a shape that takes 10
+  assert(core.system.write_file(dir .. "/roofs.json", json.encode(roofs)))
+  local rc, out = kernelband("verify run", "KERNELBAND_ROUNDS=6 KERNELBAND_ROOFLINE=roofs.json")
+  t.equal(rc, 1)
+  t.contains(out, "nothing takes less than 128 us; this is the second measurement")
+  t.contains(out, "\nnot confirmed: it is faster than work() and this machine's roofs allow\n")
+end)
+
 t.test("a winner that is wrong, or not faster, is not confirmed", function()
   local reader = run.reader(dir .. "/run")
   local id = reader:evaluations "verify"[1].kernel

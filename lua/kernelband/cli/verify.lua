@@ -25,6 +25,7 @@ local function disagreement(old, out, same_machine)
   if out.verdict ~= "ok" then return ("%s: %s"):format(out.verdict, out.reason) end
   if not (out.speedup_low and old.low) then return "there is no interval to compare" end
   if old.low > 1 and not out.win then
+    if out.impossible then return "it is faster than work() and this machine's roofs allow" end
     return "it is not faster than the baseline beyond doubt: " .. (out.sure_low <= 1.01
       and "its 99 % interval reaches 1.01" or "the gain is within this machine's noise")
   end
