@@ -1,6 +1,7 @@
 /* This file tests core/cpu/roofline.c. It checks that the measured peaks,
  * bandwidths and cache sizes are plausible for a real machine. */
 #include <math.h>
+#include <stdio.h>
 
 #include "cpu/cpu.h"
 #include "cpu/roofline.h"
@@ -31,15 +32,21 @@ START_TEST(the_roofs_are_those_of_a_real_machine)
 }
 END_TEST
 
-/* Every processor loads a vector a cycle, or two; half of one is left to a
- * machine that others use. With a sanitizer in the loop it was a sixth. */
-START_TEST(loads_of_the_first_cache_are_as_fast_in_every_build)
+/* A processor that does two multiply-adds of vectors a cycle loads one vector
+ * or two. A sanitizer in the loop of loads made it one in ten multiply-adds. */
+START_TEST(loads_of_the_first_cache_keep_up_with_arithmetic_in_every_build)
 {
     struct kb_roofline r;
     cpu_device d = { .cc = "/usr/bin/cc" };
     ck_assert_int_eq(kb_cpu_roofline(&d.head, &r), KB_OK);
-    double loads = r.l1_bytes_per_s / (double)r.vector_bytes;
-    ck_assert_double_gt(loads, r.clock_hz / 2);
+    if (r.clock_hz < 1e9) {
+        puts("skipped: emulated, as by valgrind, where loads cost as they like");
+        return;
+    }
+    double vector_bytes = (double)r.vector_bytes;
+    double loads = r.l1_bytes_per_s / vector_bytes;
+    double multiply_adds = r.f32_flops_per_s / 2 / (vector_bytes / 4);
+    ck_assert_double_gt(loads, multiply_adds / 4);
 }
 END_TEST
 
@@ -48,7 +55,8 @@ static Suite *tests(void)
     Suite *s = suite_create("roofline");
     TCase *t = tcase_create("roofline");
     tcase_add_test(t, the_roofs_are_those_of_a_real_machine);
-    tcase_add_test(t, loads_of_the_first_cache_are_as_fast_in_every_build);
+    tcase_add_test(t,
+        loads_of_the_first_cache_keep_up_with_arithmetic_in_every_build);
     suite_add_tcase(s, t);
     return s;
 }
