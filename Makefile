@@ -117,8 +117,8 @@ $(CUPTI_C:%.c=$(B)/%.o) $(INJECT_C:%.c=$(B)/pic/%.o): | $(B)/shim/string
 $(B)/shim/string:
 	@mkdir -p $(@D) && : > $@
 
-# What it measures is compared with kernels, which every build compiles with optimisation and without
-# a sanitizer.
+# It measures what kernels are held against. Those are compiled with optimisation and without a
+# sanitizer in every build, so it is, too.
 $(B)/core/cpu/roofline.o: ALL_C := $(filter-out -O% -fsanitize% -fno-sanitize% --coverage,$(ALL_C)) -O2
 
 # Their text is carried in the binary.

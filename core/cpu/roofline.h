@@ -22,8 +22,8 @@
  *
  * Times are this thread's processor time, as those of kernels are, so other
  * processes only count by the caches and the memory they take. The loops are
- * optimised and free of a sanitizer in every build: kernels are, which are
- * judged by these figures. It takes 0.1 to 0.3 s.
+ * compiled with optimisation and without a sanitizer in every build, as the
+ * kernels are that these figures judge. It takes 0.1 to 0.3 s.
  */
 #pragma once
 

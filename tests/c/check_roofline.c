@@ -32,15 +32,15 @@ START_TEST(the_roofs_are_those_of_a_real_machine)
 }
 END_TEST
 
-/* A processor that does two multiply-adds of vectors a cycle loads one vector
- * or two. A sanitizer in the loop of loads made it one in ten multiply-adds. */
+/* A real processor loads one vector at least while it does two multiply-adds.
+ * With a sanitizer in the loop it was one load for ten of them. */
 START_TEST(loads_of_the_first_cache_keep_up_with_arithmetic_in_every_build)
 {
     struct kb_roofline r;
     cpu_device d = { .cc = "/usr/bin/cc" };
     ck_assert_int_eq(kb_cpu_roofline(&d.head, &r), KB_OK);
     if (r.clock_hz < 1e9) {
-        puts("skipped: emulated, as by valgrind, where loads cost as they like");
+        puts("skipped: emulated, as by valgrind, whose loads are slow");
         return;
     }
     double vector_bytes = (double)r.vector_bytes;
