@@ -100,12 +100,15 @@ def test_a_pause_of_the_worker_is_not_charged_to_a_candidate(worker, child):
 
 def test_a_process_that_lacked_memory_lives_on_and_gives_back_what_it_got(worker, child):
     c = child()
-    verdict, reason = lost(worker, lambda: c.ask("fail", text="CUDA error: out of memory"))
-    assert verdict == "launch_failed" and worker.LACKING in reason
-    assert c.ask("say") == {"given": 1}
+    for n, text in enumerate((
+            "CUDA error: out of memory",
+            "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), 1):
+        verdict, reason = lost(worker, lambda text=text: c.ask("fail", text=text))
+        assert verdict == "launch_failed" and worker.LACKING in reason
+        assert c.ask("say") == {"given": n}
     verdict, reason = lost(worker, lambda: c.ask("fail", text="another"))
     assert verdict == "launch_failed" and worker.LACKING not in reason
-    assert c.ask("say") == {"given": 1}
+    assert c.ask("say") == {"given": 2}
 
 
 @pytest.mark.parametrize("times, said", [

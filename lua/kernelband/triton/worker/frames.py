@@ -97,7 +97,7 @@ def explain(e):
     at = [f for f in traceback.extract_tb(e.__traceback__) if os.path.dirname(f.filename) != here]
     if at:
         text = "%s:%d: %s" % (os.path.basename(at[-1].filename), at[-1].lineno or 0, text)
-    if "OutOfMemory" in type(e).__name__ or "out of memory" in text:
+    if any(w in text for w in ("OutOfMemory", "out of memory", "ALLOC_FAILED")):    # cuBLAS' too
         return {"error": "launch_failed", "text": "needs %s: %s" % (LACKING, text[:300])}
     if isinstance(e, ModuleNotFoundError):
         return {"error": "build_failed", "text": text, "missing": e.name}
