@@ -5,8 +5,10 @@
 -- DIR is a checkout of TritonBench, of GEAK-eval, or a folder of such files. Without a
 -- model the built-in generator varies block sizes, warps and stages. survey=yes only asks
 -- whether each untouched reference is judged ok, and how fast it is against itself;
--- pairs of processes, new ones each, do so, and the median of them counts: two processes
--- are not quite alike, least so where the host holds calls up: there it is twice as many.
+-- pairs of processes, new ones each, do so: two processes are not quite alike, least so where
+-- the host holds calls up: there it is twice as many. In every second pair the other process
+-- makes the first calls. The median of each of these two kinds is taken and the mean of both
+-- counts; an odd number of pairs is rounded up.
 -- pairs_from=0.005 asks for more than one only where the first is that far from 1;
 -- survey=again judges it once more, as a candidate; with out=FOLDER whole evaluations are
 -- kept there, and what is there is not asked again. jobs=4 works on four operators at once:

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+import statistics
 import resource
 import shutil
 import struct
@@ -312,10 +313,28 @@ def test_clocks_that_disagree_give_the_smaller_gain(mine, wall, expected):
 
 def test_the_interval_of_short_calls_is_that_of_pairs_of_processes():
     stats = part("stats")
-    _, low, high = stats.of_pairs([0.00, 0.01, -0.01, 0.004], 3500)
+    _, low, high = stats.of_pairs([0.00, 0.01, -0.01, 0.004], 3500, True)
     assert (high - low) / 2 < 0.015
-    _, low, high = stats.of_pairs([0.10, 0.01, -0.10, 0.004], 3500)
+    _, low, high = stats.of_pairs([0.10, 0.01, -0.10, 0.004], 3500, True)
     assert (high - low) / 2 > 0.04
+
+
+@pytest.mark.parametrize("n, t", [(2, 12.706), (3, 4.303), (4, 3.182), (6, 2.571), (11, 2.228)])
+def test_what_pairs_of_processes_spread_by_is_not_known_beforehand_of_long_calls(n, t):
+    """Student's t, two-sided, 95 %, n - 1 degrees of freedom."""
+    logs = [k * 1e-3 for k in range(n)]
+    mean, low, high = part("stats").of_pairs(logs, 1e6, False)
+    expected = t * statistics.stdev(logs) / n ** 0.5
+    assert math.isclose(high - mean, expected, rel_tol=0.015)
+    assert math.isclose(mean - low, expected, rel_tol=0.015)
+
+
+def test_the_interval_of_a_mean_of_shapes_counts_what_pairs_of_processes_have_in_common():
+    """All shapes of one pair are slower at once: more shapes say no more than one does."""
+    row = {"time_ns": 1e6, "baseline_ns": 1e6, "speedup": 1.0, "speedup_high": 1.05}
+    half_of = part("stats").half_of
+    assert math.isclose(half_of([dict(row, pairs=[1, 1.1])] * 7, "speedup_high"), math.log(1.05))
+    assert half_of([row] * 7, "speedup_high") < 0.4 * math.log(1.05)
 
 
 def test_short_calls_are_timed_by_new_pairs_prepared_alike_in_exchanged_order(monkeypatch):
@@ -345,21 +364,22 @@ def test_short_calls_are_timed_by_new_pairs_prepared_alike_in_exchanged_order(mo
     s.verify_shape = lambda *a, **k: order.append(("looked", made.index(a[0]), None))
     row = {"shape": {"i": 0}, "label": "n", "host_bound": False, "time_ns": 3500.0,
            "baseline_ns": 3500.0, "speedup": 1.0, "speedup_low": 0.97, "speedup_high": 1.03,
+           "short": True, "blocks": 16, "candidate_first": False,
            "samples": {"baseline": [3500.0] * 16, "candidate": [3500.0] * 16}}
-    slow = dict(row, shape={"i": 1}, time_ns=9000.0)
+    slow = dict(row, shape={"i": 1}, time_ns=9000.0, short=False)
     judged = types.SimpleNamespace(scratch="/judged")
     # Which results are compared is chance: none in one run of 500, but for a seed.
     draw = random.Random(1)
     monkeypatch.setattr(timing, "secret", lambda turn=None: draw.getrandbits(48))
     monkeypatch.setattr(timing, "Child", Child)
-    s.time_short(judged, "candidate", {"shapes": [row, slow]}, False, False)
+    s.time_again(judged, "candidate", {"shapes": [row, slow]}, False, False)
     loads = [(who, source) for who, op, source in order if op == "load"]
     assert loads == [(k, "candidate" if k % 4 in (0, 3) else "untouched")
-                     for k in range(2 * timing.SHORT_PAIRS)]
+                     for k in range(2 * timing.MORE_PAIRS)]
     # What the candidate was compiled to is compiled no more.
     assert [m.cache for m in made] == ["/judged/cache" if source == "candidate" else None
                                        for _, source in loads]
-    assert len(row["pairs"]) == 1 + timing.SHORT_PAIRS and "pairs" not in slow
+    assert len(row["pairs"]) == 1 + timing.MORE_PAIRS and "pairs" not in slow
     assert row["interval"] == "pairs of processes" and row["speedup_low"] < 1 < row["speedup_high"]
     assert s.reference is reference and len(died) == len(made)
     # Each process of a pair is asked the same, whoever comes first.
@@ -367,8 +387,8 @@ def test_short_calls_are_timed_by_new_pairs_prepared_alike_in_exchanged_order(mo
         asked = [[op for who, op, _ in order if who == k] for k in (pair, pair + 1)]
         assert asked[0] == asked[1]
     firsts = [next(who for who, op, _ in order if op == "go" and who // 2 == pair) for pair in
-              range(timing.SHORT_PAIRS)]
-    assert firsts == [2 * pair for pair in range(timing.SHORT_PAIRS)]
+              range(timing.MORE_PAIRS)]
+    assert firsts == [2 * pair for pair in range(timing.MORE_PAIRS)]
     assert any(who == "looked" for who, _, _ in order)
 
 

@@ -96,7 +96,8 @@ end
 
 local function report_refuted(s, k, e)
   local slower = e.verdict == "ok"
-                 and ("not faster than the baseline (%.4g times)"):format(e.speedup)
+                 and ("not faster than the baseline beyond doubt (%.4g times, at least %.4g)")
+                   :format(e.speedup, e.speedup_low or e.speedup)
   s.journal.event("refuted", ("kernel %d, looked at again: %s"):format(k.id, slower or e.verdict))
   s.note(("kernel #%d did not stand: %s"):format(k.id, slower or e.reason or e.verdict))
 end

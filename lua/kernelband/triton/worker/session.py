@@ -265,7 +265,7 @@ class Session(Sharing, Untouched, Timing, Records):
         labels = self.draw(child)
         lap("inputs")
         self.check_shapes(child, labels, options, out, baseline)
-        self.time_short(child, source, out, baseline, options.get("confirm"))
+        self.time_again(child, source, out, baseline, options.get("confirm"))
         # Nothing more is asked of it: meanwhile is counted.
         self.resting = self.reference.begin("idle", 20)
         lap("time")

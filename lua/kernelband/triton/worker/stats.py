@@ -26,30 +26,33 @@ def paired(logs):
 
 
 def of_processes(e, low, high, ns):
-    """The interval of calls that take ns, with what two processes differ in for as long as they
-    live: repetition within a pair does not average that."""
+    """The same, for calls that take ns, with what two processes differ in for as long as they live
+    in the interval: repetition within a pair does not average that."""
     own = 1.96 * PAIR_NS / ns
-    return e - math.hypot(e - low, own), e + math.hypot(high - e, own)
+    return (e, None, None) if low is None else (
+        e, e - math.hypot(e - low, own), e + math.hypot(high - e, own))
 
 
-def of_pairs(logs, ns):
+def of_pairs(logs, ns, short):
     """(mean, low, high) of the logarithms that several pairs of new processes gave for calls that
-    take ns, at 95 %: Student's t of how far they are apart, where what such pairs are known to
-    spread by counts like KNOWN more of them."""
-    n, mean = len(logs), sum(logs) / len(logs)
-    freedom = KNOWN + n - 1
-    spread = math.sqrt((KNOWN * (PAIR_NS / ns) ** 2 + sum((x - mean) ** 2 for x in logs)) / freedom)
-    t = 1.96 + 2.4 / freedom + 3 / freedom ** 2         # within 0.5 % from 5 degrees of freedom on
+    take ns, at 95 %: Student's t of how far they are apart, where what pairs are known to spread by
+    with short calls counts like KNOWN more of them."""
+    n, mean, known = len(logs), sum(logs) / len(logs), short * KNOWN
+    freedom = known + n - 1
+    spread = math.sqrt((known * (PAIR_NS / ns) ** 2 + sum((x - mean) ** 2 for x in logs)) / freedom)
+    # Within 1.5 % for any number of degrees of freedom, within 0.5 % from 3 on.
+    t = 1.96 + 2.4 / freedom + 2.6 / freedom ** 2 + 3.2 / freedom ** 3 + 2.5 / freedom ** 4
     return mean, mean - t * spread / math.sqrt(n), mean + t * spread / math.sqrt(n)
 
 
 def half_of(rows, key):
     """How far one end of an interval, key (speedup_low, speedup_high), is from the mean speed-up of
-    shapes, as a logarithm. What two processes differ in is the same for all shapes, the rest of
-    each interval is its own."""
-    common = [1.96 * PAIR_NS / min(r["time_ns"], r["baseline_ns"])
-              / math.sqrt(max(1, len(r.get("pairs", ())))) for r in rows]
-    own = sum(max(0, math.log(r[key] / r["speedup"]) ** 2 - x * x) for r, x in zip(rows, common))
+    shapes, as a logarithm. What two processes differ in is the same for all shapes, and of what
+    several pairs of them were timed for it is all; the rest of each interval is its own."""
+    whole = [abs(math.log(r[key] / r["speedup"])) for r in rows]
+    common = [x if "pairs" in r else 1.96 * PAIR_NS / min(r["time_ns"], r["baseline_ns"])
+              for r, x in zip(rows, whole)]
+    own = sum(max(0, x * x - y * y) for x, y in zip(whole, common))
     return math.hypot(math.sqrt(own), sum(common)) / len(rows)
 
 

@@ -3,11 +3,12 @@ import contextlib
 import math
 import os
 import time
+from statistics import fmean, median
 
 from .children import LOCK_S, NONSENSE, Busy, Child, Lost, together
 from .frames import some
 from .inputs import LANES, place_of, secret, turns
-from .stats import Screen, half_of, log_ratios, median, of_pairs, of_processes, paired
+from .stats import Screen, half_of, log_ratios, of_pairs, of_processes, paired
 
 SPIN_GHZ, SPIN_MOST = 2.0, 16e6     # of the wait that lets the host get ahead; its ns at most
 # Seconds of timing a candidate, a baseline, a winner again, of all further pairs of processes; an
@@ -16,10 +17,10 @@ TIME_S, BASELINE_S, CONFIRM_S, PAIRS_S, NARROW = 0.5, 1.6, 3.2, 100, 0.004
 # Of a baseline that the host holds up, whose clock is noisier; and of one shape of it.
 BOUND_S, BOUND_LEAST_S, BOUND_MOST = 3.0, 0.5, 768
 # A call of less than SHORT_NS differs between processes by a percent. Where that leaves an interval
-# of the whole with more than SHORT_HALF on each side, it is timed in SHORT_PAIRS more pairs of
+# of the whole with more than SHORT_HALF on each side, it is timed in MORE_PAIRS more pairs of
 # processes, and one of LOOKS results is compared there; not what is HOPELESS times as slow by the
 # first pair's interval.
-SHORT_NS, SHORT_HALF, SHORT_PAIRS, LOOKS, HOPELESS = 8e3, 0.02, 3, 32, 1.05
+SHORT_NS, SHORT_HALF, MORE_PAIRS, LOOKS, HOPELESS = 8e3, 0.02, 3, 32, 1.05
 
 
 def column(samples, k):
@@ -139,12 +140,10 @@ class Timing:
         self.check_records(child, s, seen or {"why": "no call was recorded"}, mine, base, row)
         gap = self.cross_check(times, walls, row)
         row.update(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1,
+                   candidate_first=s["candidate_first"], short=self.is_short(base, mine),
                    interval="wilcoxon", clock_gap_ns=gap, host_bound=bound,
                    host_ns=median(hosts["B"]), baseline_host_ns=median(hosts["A"]))
-        e, low, high = paired(log_ratios(times))
-        if low is not None:
-            low, high = of_processes(e, low, high, min(base, mine))
-        self.fill(row, times, e, low, high)
+        self.fill(row, times, *of_processes(*paired(log_ratios(times)), min(base, mine)))
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
         row.update(some(gbps=self.machine.get("dram_gbps") and rates.get("gbps"),
                         tflops=self.machine.get("sm_tflops") and rates.get("tflops"),
@@ -158,15 +157,14 @@ class Timing:
         if low is not None:
             row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
 
-    def by_new_pairs(self, source, rows, numbers, baseline, cache=None):
-        """[{ i: times }] of shapes that were judged, rows, in a new pair of processes for each of
-        numbers: a reference, and one that has source, whose kernels are in cache. All are made and
-        given their file at once, and in every second pair the candidate comes first: nothing tells
-        one from the other. The GPU is ours from when inputs are drawn; else all is as before
-        afterwards."""
-        held = self.reference
+    def by_new_pairs(self, source, rows, numbers, baseline, found, cache=None):
+        """Adds { i: times } of shapes that were judged, rows, to found, by a new pair of processes
+        for each of numbers: a reference, and one that has source, whose kernels are in cache. All
+        are made and given their file at once, and in every second pair the other one comes first:
+        nothing tells one from the other. The GPU is ours from when inputs are drawn; else all is
+        as before afterwards."""
+        held, begun, pairs = self.reference, time.monotonic(), []
         before = self.partner, self.drawn, self.shape, self.screen, Child.deadline
-        begun, pairs, out = time.monotonic(), [], []
         self.screen = Screen(None)
         try:
             for k in numbers:
@@ -180,16 +178,14 @@ class Timing:
             for k, pair in zip(numbers, pairs):
                 self.reference = self.partner = pair["A"]
                 self.draw(pair["B"])
-                out.append(self.again(pair["B"], rows, k, baseline))
-            return out
+                found.append(self.again(pair["B"], rows, k, baseline))
+                together(*[who.begin("idle", 20) for who in self.company(pair["B"])])
         finally:
-            made = [child for pair in pairs for child in pair.values()]
-            if self.reference not in (held, *made):
-                made.append(self.reference)     # it was revived
+            made = [*(child for pair in pairs for child in pair.values()), self.reference]
             self.reference = held
             self.partner, self.drawn, self.shape, self.screen, Child.deadline = before
             self.is_no_time(begun)
-            for who in made:
+            for who in dict.fromkeys(x for x in made if x is not held):     # none twice
                 self.let_die(who)
 
     def again(self, child, rows, pair, baseline):
@@ -197,82 +193,88 @@ class Timing:
         found = {}
         for k, row in enumerate(rows):
             s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(), "k": k,
-                 "left": len(rows) - k, "known": True, "pair": pair, "baseline": baseline}
+                 "left": len(rows) - k, "baseline": baseline, "known": baseline,
+                 "last": not baseline,
+                 "candidate_first": row["candidate_first"] != (pair % 2 == 1)}
             self.first_calls(child, s)
-            found[s["i"]] = self.short_turns(child, s, LANES // min(2, len(rows))) \
-                if "pairs" in row else column(self.in_turns(child, s, {})[0], 0)
+            samples = self.in_turns(child, s, {})[0] if not row["short"] else \
+                self.short_turns(child, s, LANES // min(2, len(rows)))
+            found[s["i"]] = column(samples, 0)
+            self.cross_check(found[s["i"]], column(samples, 1), row)
         return found
 
     def short_turns(self, child, s, lanes):
-        """Times of a short call on so many streams. No one can tell which results are compared."""
+        """Samples of a short call on so many streams. No one can tell which results are
+        compared."""
         pairs = [self.pair(child, s, here, self.spin_of(s),
                            not s["baseline"] and secret() % LOOKS == 0)
                  for _, here in zip(range(2 * lanes), turns(lanes))]
         # A stream's first asks for its memory.
-        return column([got for got in pairs[lanes:] if all(g[3] for g in got.values())], 0)
+        return [got for got in pairs[lanes:] if all(g[3] for g in got.values())]
 
-    def time_short(self, child, source, out, baseline, confirm):
-        """Short calls once more, by SHORT_PAIRS pairs of new processes. What two processes differ
-        in for as long as they live (where the driver put what starts a kernel, where their memory
-        lies) is worth a percent and more of them, and repetition in one pair does not average it:
+    def time_again(self, child, source, out, baseline, confirm):
+        """Short calls once more, by MORE_PAIRS pairs of new processes, and all calls of what is to
+        be confirmed. What two processes differ in for as long as they live (where the driver put
+        what starts a kernel, where their memory lies) is worth a percent and more of short calls,
+        and of some that take milliseconds up to 8, and repetition in one pair does not average it:
         their interval is that of the pairs. A candidate that is neither the baseline nor to be
         confirmed needs none where one pair tells the mean of its shapes to SHORT_HALF. What befalls
-        it in a new process is its verdict, but for want of time, memory or processes: the first
-        pair's times stand then."""
-        rows = [r for r in out["shapes"] if not r["host_bound"] and self.is_short(
-            r["baseline_ns"], r["time_ns"]) and r.get("speedup_high", 1) * HOPELESS > 1]
+        it in a new process is its verdict, but for want of time, memory or processes: the times
+        that there are stand then."""
+        rows = [r for r in out["shapes"] if (r["short"] or confirm and self.device != "cpu")
+                and not r["host_bound"] and r.get("speedup_high", 1) * HOPELESS > 1]
         if not rows or self.screen.slow or not baseline and not confirm \
                 and all("speedup_low" in r for r in out["shapes"]) \
                 and half_of(out["shapes"], "speedup_low") <= SHORT_HALF:
             return
-        for r in rows:
-            r["pairs"] = found = []
+        found = []
         self.await_spares()
+        if confirm:             # what is not asked again leaves its memory to those that are
+            self.without_partner(), child.ask("idle"), self.idle()
         with contextlib.suppress(OSError):
             try:
-                found = self.by_new_pairs(source, rows, range(1, 1 + SHORT_PAIRS), baseline,
-                                          child.scratch + "/cache")
+                self.by_new_pairs(source, rows, range(1, 1 + MORE_PAIRS), baseline, found,
+                                  child.scratch + "/cache")
             except Lost as e:
                 if e.verdict != "timeout" and not e.lacks_memory() and not baseline:
                     raise
         for r in rows:
-            del r["pairs"]
             several = [{"A": r["samples"]["baseline"], "B": r["samples"]["candidate"]}, *(
-                t for t in (f[r["shape"]["i"]] for f in found) if len(t["B"]) >= LANES // 4)]
+                t for t in (f[r["shape"]["i"]] for f in found) if len(t["B"]) > 2)]
             if len(several) > 1:
                 logs = [paired(log_ratios(t))[0] for t in several]
                 times = {who: [x for t in several for x in t[who]] for who in "AB"}
-                self.fill(r, times, *of_pairs(logs, min(median(times[who]) for who in "AB")))
+                self.fill(r, times, *of_pairs(logs, min(map(median, times.values())), r["short"]))
                 r.update(interval="pairs of processes", pairs=[math.exp(x) for x in logs])
 
     def more_pairs(self, out, n):
-        """The untouched file against itself by n pairs of processes in all, twice as many where
-        the host holds calls up, as its time differs more between processes. Each shape's speed-up
-        becomes the median of all pairs', which one that is far off does not move. A pair that is
-        not done in time does not count. Of waiting for others they have what the first one left:
-        the engine waits no longer than for that."""
-        n = 2 * n if any(r["host_bound"] for r in out["shapes"]) else n
-        left = PAIRS_S
-        logs = {r["shape"]["i"]: [math.log(r["speedup"])] for r in out["shapes"]}
-        self.count = len(logs)
+        """The untouched file against itself by n pairs of processes in all, or n + 1 where that is
+        even, twice as many where the host holds calls up, as its time differs more between
+        processes. Each shape's speed-up becomes the mean of two medians, one for each order of
+        first calls: one pair that is far off moves neither. A pair that is not done in time does
+        not count. Of waiting for others they have what the first one left: the engine waits no
+        longer than for that."""
+        n = 2 * n if any(r["host_bound"] for r in out["shapes"]) else n + n % 2
+        until = self.clock() + PAIRS_S
+        logs = {r["shape"]["i"]: ([math.log(r["speedup"])], []) for r in out["shapes"]}
         self.await_spares()
         for k in range(1, n):
-            begun, found = self.clock(), [{}]
-            Child.deadline, self.left_s = time.monotonic() + left, BASELINE_S
+            found, self.left_s = [], BASELINE_S
+            Child.deadline = time.monotonic() + until - self.clock()
             # It was judged: what befalls it now is no verdict.
             with contextlib.suppress(Busy, Lost, OSError, *NONSENSE):
-                found = self.by_new_pairs(self.task["source"], out["shapes"], [k], True)
+                self.by_new_pairs(self.task["source"], out["shapes"], [k], True, found)
             self.give()
-            left -= self.clock() - begun
             Child.deadline = None
-            for i, times in found[0].items():
-                logs[i].append(paired(log_ratios(times))[0])
-            if left <= 0 or self.waited >= LOCK_S:
+            for i, times in (x for of in found for x in of.items()):
+                logs[i][k % 2].append(paired(log_ratios(times))[0])
+            if self.clock() >= until or self.waited >= LOCK_S:
                 break
         for r in out["shapes"]:
-            r["speedup"] = math.exp(median(logs[r["shape"]["i"]]))
+            r["speedup"] = math.exp(fmean(median(x) for x in logs[r["shape"]["i"]] if x))
         self.summary(out)
-        out["pairs"] = [math.exp(sum(x) / len(x)) for x in zip(*logs.values())]
+        out["pairs"] = [math.exp(fmean(x)) for order in (0, 1)
+                        for x in zip(*(both[order] for both in logs.values()))]
 
     def share_cpu(self, child, on):
         """One CPU for both while they are timed in turn: a busy neighbour is one to both."""

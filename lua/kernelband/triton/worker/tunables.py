@@ -28,10 +28,6 @@ def last_name(n):
     return ast.unparse(n).split(".")[-1]
 
 
-def keywords(n):
-    return [(k.arg, k.value) for k in n.keywords]
-
-
 def tunables():
     """Of the source on stdin, or { error = why it has none }"""
     try:
@@ -61,6 +57,7 @@ def tunables_of(source):
              n.decorator_list if isinstance(d, ast.Call) and "autotune" in ast.unparse(d.func)}
     for n in ast.walk(tree):
         pairs, launch = (), False
+        named = [(k.arg, k.value) for k in getattr(n, "keywords", ())]
         if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name):
             pairs = [(n.targets[0].id, n.value)]
         elif isinstance(n, ast.FunctionDef):
@@ -68,15 +65,15 @@ def tunables_of(source):
             pairs = zip([a.arg for a in args[len(args) - len(defaults):] + n.args.kwonlyargs],
                         defaults + n.args.kw_defaults)
         elif isinstance(n, ast.Call) and isinstance(n.func, ast.Subscript):
-            pairs, launch = keywords(n), True
+            pairs, launch = named, True
         elif isinstance(n, ast.Call) and last_name(n.func) == "Config" \
                 and n.args and isinstance(n.args[0], ast.Dict):
             pairs = [(k.value, v) for k, v in zip(n.args[0].keys, n.args[0].values)
-                     if isinstance(k, ast.Constant)] + keywords(n)
+                     if isinstance(k, ast.Constant)] + named
         for name, v in pairs:
             if isinstance(v, ast.Constant) and type(v.value) is int and 0 < v.value < 2**31:
                 add(str(name), kind_of(str(name)), v.value, *span(v))
-        given = {k.arg for k in n.keywords} if launch else {None}
+        given = {k for k, _ in named} if launch else {None}
         if None not in given and last_name(n.func.value) not in tuned:
             last = max((span(v)[1] for v in n.args + [v for _, v in pairs]), default=None)
             for kind in FEW:
