@@ -134,8 +134,8 @@ class Clock:
 class Stand:
     """Answers for a child of the worker. pair: the how manieth pair of processes it is of."""
 
-    def __init__(self, gpu, scratch, scout=False):
-        self.gpu, self.scratch, self.scout = gpu, scratch, scout
+    def __init__(self, gpu, scratch, scout=False, cache=None):
+        self.gpu, self.scratch, self.scout, self.cache = gpu, scratch, scout, cache
         self.source, self.seed, self.turn, self.pair = None, None, 0, None
         gpu.made.append(self)
 
@@ -262,7 +262,7 @@ class Gpu:
             return json.loads(json.dumps(reply))
         Child.start, Child.strike = start, strike
         worker.write_frame, worker.read_frame, worker.time = write_frame, read_frame, self.clock
-        worker.Runner = lambda device, scratch, *trusted: Stand(gpu, scratch)
+        worker.Runner = lambda device, scratch, cache: Stand(gpu, scratch, cache=cache)
         worker.Scout = lambda scratch, *what: Stand(gpu, scratch, True)
         worker.know_gpu = lambda *given: None
 

@@ -64,7 +64,7 @@ function triton.new(spec)
   function t.limits()
     local pairs_s = t.job.pairs and PAIRS_S or 0
     return { open_s = (t.job.open_s or OPEN_S) + BEYOND_S + pairs_s,
-             evaluate_s = EVALUATE_S + BEYOND_S }
+             evaluate_s = EVALUATE_S + BEYOND_S + PAIRS_S }    -- pairs of what confirms a winner
   end
   return setmetatable(t, { __index = lazily })
 end

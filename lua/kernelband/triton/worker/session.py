@@ -12,7 +12,7 @@ from .gpu import Sharing, know_gpu
 from .inputs import secret
 from .records import Records
 from .stats import Screen
-from .timing import BASELINE_S, CONFIRM_S, TIME_S, Timing
+from .timing import BASELINE_S, CONFIRM_PAIRS, CONFIRM_S, TIME_S, Timing
 from .untouched import KERNEL_S, Found, Untouched
 
 # Seconds of a baseline, of a candidate: task.lua waits longer. Of compiling ahead: seconds (whoever
@@ -149,7 +149,8 @@ class Session(Sharing, Untouched, Timing, Records):
         if out["verdict"] == "ok":
             pairs, least = self.task.get("pairs", 1), self.task.get("pairs_from", 0)
             if pairs > 1 and abs(math.log(out["speedup"])) >= least:
-                self.more_pairs(out, pairs)
+                self.more_pairs(self.task["source"], out, pairs, True)
+                self.summary(out)
             out["speedup_low"] = out["speedup_high"] = 1
             for r in (out, *out["shapes"]):
                 r["self_speedup"], r["speedup"] = r["speedup"], 1
@@ -164,7 +165,10 @@ class Session(Sharing, Untouched, Timing, Records):
         if not (baseline and Child.deadline):           # which runs since it was loaded
             Child.deadline, self.waited = start + (opens if baseline else EVALUATE_S), 0.0
         try:
-            self.judge_any(source, options, out, baseline)
+            cache = self.judge_any(source, options, out, baseline)
+            if options.get("confirm") and self.device != "cpu":
+                self.more_pairs(source, out, CONFIRM_PAIRS, cache=cache)
+            self.summary(out)
         except Lost as e:
             out.update(some(missing=e.missing), verdict=e.verdict, reason=e.reason, shapes=[])
         except OSError as e:
@@ -265,7 +269,8 @@ class Session(Sharing, Untouched, Timing, Records):
         labels = self.draw(child)
         lap("inputs")
         self.check_shapes(child, labels, options, out, baseline)
-        self.time_again(child, source, out, baseline, options.get("confirm"))
+        if not options.get("confirm"):
+            self.time_again(source, out, baseline, child.scratch + "/cache")
         # Nothing more is asked of it: meanwhile is counted.
         self.resting = self.reference.begin("idle", 20)
         lap("time")
@@ -278,7 +283,6 @@ class Session(Sharing, Untouched, Timing, Records):
         out.update(some(left_out=list(self.found.left_out.values()), weakened=weakened,
                         judged_by=baseline and vars(self.found),
                         recorded=some(by=by, why=self.unrecorded)))
-        self.summary(out)
         facts = child.ask("facts")
         values, why = {}, "counters are not asked for"
         best = self.screen.best         # counters cost a second: they are for what may become that
@@ -289,6 +293,7 @@ class Session(Sharing, Untouched, Timing, Records):
             values, why = self.counters(child, out, baseline)
             lap("count")
         self.profile(out, facts["kernels"], values, why)
+        return child.scratch + "/cache"
 
     def check_shapes(self, child, labels, options, out, baseline):
         """Each of the timed shapes: its results, then its times."""

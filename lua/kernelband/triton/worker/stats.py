@@ -1,11 +1,12 @@
 """Intervals of paired times."""
 import itertools
 import math
-from statistics import median
+from statistics import fmean, median
 
 # Pairs whose interval is exact. What a call of one file takes more in one process than in another:
-# its standard deviation in ns (H200, kernels of 4 and 14 us), which counts for KNOWN such pairs.
-EXACT, PAIR_NS, KNOWN = 64, 40, 8
+# its standard deviation in ns (H200, kernels of 4 and 14 us), which counts for KNOWN such pairs;
+# what it was at most of a call of a millisecond and more, as a logarithm.
+EXACT, PAIR_NS, KNOWN, APART = 64, 40, 8, 0.08
 
 
 def paired(logs):
@@ -25,33 +26,38 @@ def paired(logs):
     return (middle, walsh[k - 1], walsh[-k]) if k else (middle, None, None)
 
 
-def of_processes(e, low, high, ns):
+def of_processes(e, low, high, ns, one):
     """The same, for calls that take ns, with what two processes differ in for as long as they live
-    in the interval: repetition within a pair does not average that."""
-    own = 1.96 * PAIR_NS / ns
+    in the interval: repetition within a pair does not average that. one: no other pair was asked
+    for that is to tell it from a gain."""
+    own = max(APART * one, 1.96 * PAIR_NS / ns)
     return (e, None, None) if low is None else (
         e, e - math.hypot(e - low, own), e + math.hypot(high - e, own))
 
 
-def of_pairs(logs, ns, short):
-    """(mean, low, high) of the logarithms that several pairs of new processes gave for calls that
-    take ns, at 95 %: Student's t of how far they are apart, where what pairs are known to spread by
-    with short calls counts like KNOWN more of them."""
-    n, mean, known = len(logs), sum(logs) / len(logs), short * KNOWN
-    freedom = known + n - 1
-    spread = math.sqrt((known * (PAIR_NS / ns) ** 2 + sum((x - mean) ** 2 for x in logs)) / freedom)
+def of_pairs(sides, ns, short, middle):
+    """(mean, low, high) of logarithms that pairs of new processes gave for calls that take ns, at
+    95 %. sides: those where one process made the first calls, and where the other did. Of each the
+    middle counts, so that what their order is worth cancels out; of what is left there is Student's
+    t, where what pairs are known to spread by counts like KNOWN more of them for a short call."""
+    mean, known = fmean(map(middle, sides)), KNOWN * short
+    off = sum((x - fmean(side)) ** 2 for side in sides for x in side)
+    freedom = max(1, known + sum(map(len, sides)) - len(sides))
     # Within 1.5 % for any number of degrees of freedom, within 0.5 % from 3 on.
     t = 1.96 + 2.4 / freedom + 2.6 / freedom ** 2 + 3.2 / freedom ** 3 + 2.5 / freedom ** 4
-    return mean, mean - t * spread / math.sqrt(n), mean + t * spread / math.sqrt(n)
+    half = t * math.sqrt((known * (PAIR_NS / ns) ** 2 + off) / freedom
+                         * sum(1 / len(side) for side in sides)) / len(sides)
+    return mean, mean - half, mean + half
 
 
 def half_of(rows, key):
     """How far one end of an interval, key (speedup_low, speedup_high), is from the mean speed-up of
     shapes, as a logarithm. What two processes differ in is the same for all shapes, and of what
-    several pairs of them were timed for it is all; the rest of each interval is its own."""
+    several pairs of them were timed for it is all; so is an interval that one pair's difference
+    makes wide. The rest of each interval is its own."""
     whole = [abs(math.log(r[key] / r["speedup"])) for r in rows]
-    common = [x if "pairs" in r else 1.96 * PAIR_NS / min(r["time_ns"], r["baseline_ns"])
-              for r, x in zip(rows, whole)]
+    common = [x if "pairs" in r or x >= APART else
+              1.96 * PAIR_NS / min(r["time_ns"], r["baseline_ns"]) for r, x in zip(rows, whole)]
     own = sum(max(0, x * x - y * y) for x, y in zip(whole, common))
     return math.hypot(math.sqrt(own), sum(common)) / len(rows)
 

@@ -3,7 +3,7 @@ import contextlib
 import math
 import os
 import time
-from statistics import fmean, median
+from statistics import fmean, geometric_mean, median
 
 from .children import LOCK_S, NONSENSE, Busy, Child, Lost, together
 from .frames import some
@@ -18,9 +18,9 @@ TIME_S, BASELINE_S, CONFIRM_S, PAIRS_S, NARROW = 0.5, 1.6, 3.2, 100, 0.004
 BOUND_S, BOUND_LEAST_S, BOUND_MOST = 3.0, 0.5, 768
 # A call of less than SHORT_NS differs between processes by a percent. Where that leaves an interval
 # of the whole with more than SHORT_HALF on each side, it is timed in MORE_PAIRS more pairs of
-# processes, and one of LOOKS results is compared there; not what is HOPELESS times as slow by the
-# first pair's interval.
-SHORT_NS, SHORT_HALF, MORE_PAIRS, LOOKS, HOPELESS = 8e3, 0.02, 3, 32, 1.05
+# processes; not what is HOPELESS times as slow by the first pair's interval. A winner is timed by
+# CONFIRM_PAIRS in all. One of LOOKS results is compared where no one can tell which.
+SHORT_NS, SHORT_HALF, MORE_PAIRS, HOPELESS, CONFIRM_PAIRS, LOOKS = 8e3, 0.02, 3, 1.05, 6, 32
 
 
 def column(samples, k):
@@ -59,18 +59,19 @@ class Timing:
         """Calls of the reference, A, and of the child, B, in turn; of a shape whose results were
         compared one is recorded and one is compared again: where those lay that were checked,
         so that an answer kept by address is wrong, or, as likely, where its turn puts it, so
-        that one given elsewhere alone is. Of one shape that no one can tell beforehand two
-        more are compared after all that count: one in its turn, which nothing tells from those
-        before it, and one of the other kind."""
+        that one given elsewhere alone is. So is one of LOOKS of those that follow. Of one shape
+        that no one can tell beforehand two more are compared after all that count: one in its
+        turn, which nothing tells from those before it, and one of the other kind."""
         start, baseline, confirm = self.clock(), s["baseline"], options.get("confirm")
+        lanes = s.get("lanes")
         budget, spin = self.left_s * 1e9 / s["left"], self.spin_of(s)
         cost = s["first"] + s["baseline_first"] + 2 * (spin + 500000)
         most, narrow = (2 * LANES, NARROW / 2) if baseline else (LANES, NARROW)
         # Of six one honest call would be enough for the parent's clock to say nothing.
-        n = 3 if cost > 5e8 else int(max(8, min(most, budget / cost)))
+        n = lanes or (3 if cost > 5e8 else int(max(8, min(most, budget / cost))))
         # A stream's first call of a size asks for memory and is made again: few for a candidate
         # whose calls are long beside what streams differ in.
-        turn = turns(LANES if baseline or confirm else LANES // 4)
+        turn = turns(lanes or (LANES if baseline or confirm else LANES // 4))
         samples, seen, late, first, here = [], None, 0, -1, None
         # No one can tell beforehand which call is recorded or looked at.
         look, at = (-1, -1) if s.get("known") else (secret() % min(n, 6), secret() % min(n, 6))
@@ -84,7 +85,8 @@ class Timing:
             here = here or next(turn)       # what is made again is so on its own stream
             if k == look and back:
                 here = here[0], place_of(s["seed"])
-            got = self.pair(child, s, here, spin, k == look)
+            got = self.pair(child, s, here, spin, k == look or (
+                look < 0 and not s.get("known") and secret() % LOOKS == 0))
             look = -1 if k == look else look
             if not bound and not all(g[3] for g in got.values()):
                 if k != first and k < LANES:    # the first call on a stream asks for its memory
@@ -106,6 +108,8 @@ class Timing:
                 continue
             samples.append(got)
             here, k, times = None, k + 1, column(samples, 0)
+            if lanes:                   # each as often as another
+                continue
             if k == 4 and not bound and self.is_short(median(times["A"]), median(times["B"])):
                 n, turn = LANES // 2, turns(LANES // 2)     # calls on one stream are alike
             if k >= min(6, n) and look < 0 and (at < 0 or seen) \
@@ -140,141 +144,125 @@ class Timing:
         self.check_records(child, s, seen or {"why": "no call was recorded"}, mine, base, row)
         gap = self.cross_check(times, walls, row)
         row.update(shape={"i": s["i"]}, label=s["label"], role="timed", iterations=1,
-                   candidate_first=s["candidate_first"], short=self.is_short(base, mine),
+                   candidate_first=s["candidate_first"],
+                   short=self.is_short(base, mine) and not bound,
                    interval="wilcoxon", clock_gap_ns=gap, host_bound=bound,
                    host_ns=median(hosts["B"]), baseline_host_ns=median(hosts["A"]))
-        self.fill(row, times, *of_processes(*paired(log_ratios(times)), min(base, mine)))
+        self.fill(row, [{"baseline": times["A"], "candidate": times["B"]}], *of_processes(
+            *paired(log_ratios(times)), min(base, mine), bool(options.get("confirm"))))
         rates = self.reference.ask("rates", ns=mine) if self.task.get("perf") else {}
         row.update(some(gbps=self.machine.get("dram_gbps") and rates.get("gbps"),
                         tflops=self.machine.get("sm_tflops") and rates.get("tflops"),
                         left_to_chance=s.get("chance"), allowed=s.get("allowed")))
         return row
 
-    def fill(self, row, times, e, low, high):
-        a, b = times["A"], times["B"]
-        row.update(time_ns=median(b), baseline_ns=median(a), blocks=len(b), speedup=math.exp(e),
-                   samples={"baseline": a, "candidate": b})
+    def fill(self, row, samples, e, low, high):
+        """samples: of each pair of processes."""
+        a, b = ([each[who] for each in samples] for who in ("baseline", "candidate"))
+        row.update(time_ns=fmean(map(median, b)), baseline_ns=fmean(map(median, a)),
+                   blocks=sum(map(len, b)), speedup=math.exp(e),
+                   samples={"baseline": sum(a, []), "candidate": sum(b, [])})
         if low is not None:
             row.update(speedup_low=math.exp(low), speedup_high=math.exp(high), confidence=0.95)
 
-    def by_new_pairs(self, source, rows, numbers, baseline, found, cache=None):
-        """Adds { i: times } of shapes that were judged, rows, to found, by a new pair of processes
+    def by_new_pairs(self, source, rows, numbers, baseline, cache=None):
+        """{ number: { i: its row } } of shapes that were judged, rows, by a new pair of processes
         for each of numbers: a reference, and one that has source, whose kernels are in cache. All
         are made and given their file at once, and in every second pair the other one comes first:
         nothing tells one from the other. The GPU is ours from when inputs are drawn; else all is
-        as before afterwards."""
-        held, begun, pairs = self.reference, time.monotonic(), []
+        as before afterwards. What befalls a candidate is its verdict, but for want of time, memory
+        or processes, or where the reference alone ended: a pair that is not done does not count."""
+        held, begun, pairs, found = self.reference, time.monotonic(), {}, {}
         before = self.partner, self.drawn, self.shape, self.screen, Child.deadline
         self.screen = Screen(None)
+        self.await_spares()
         try:
             for k in numbers:
-                pairs.append({})
+                pairs[k] = {}
                 for who in ("AB", "BA")[k % 2]:
-                    pairs[-1][who] = Child(self.device, held.scratch,
-                                           cache=cache if who == "B" else None)
+                    pairs[k][who] = Child(self.device, held.scratch,
+                                          cache=cache if who == "B" else None)
             together(*[self.load(child, source if who == "B" else self.task["source"])
-                       for pair in pairs for who, child in pair.items()])
+                       for pair in pairs.values() for who, child in pair.items()])
             self.take()
-            for k, pair in zip(numbers, pairs):
+            for k, pair in pairs.items():
                 self.reference = self.partner = pair["A"]
+                self.left_s = BASELINE_S
                 self.draw(pair["B"])
-                found.append(self.again(pair["B"], rows, k, baseline))
-                together(*[who.begin("idle", 20) for who in self.company(pair["B"])])
+                found[k] = self.again(pair["B"], rows, k, baseline)
+                pair["A"] = self.reference          # it may have been revived
+        except (Busy, Lost, OSError, *NONSENSE) as e:
+            said = e.verdict if isinstance(e, Lost) and not e.lacks_memory() else "timeout"
+            ended = {who for pair in pairs.values() for who, child in pair.items() if not child.pid}
+            if not baseline and said != "timeout" and (
+                    ended != {"A"} or said in ("wrong", "cheated")):
+                raise
         finally:
-            made = [*(child for pair in pairs for child in pair.values()), self.reference]
+            made = [*(child for pair in pairs.values() for child in pair.values()), self.reference]
             self.reference = held
             self.partner, self.drawn, self.shape, self.screen, Child.deadline = before
             self.is_no_time(begun)
             for who in dict.fromkeys(x for x in made if x is not held):     # none twice
                 self.let_die(who)
-
-    def again(self, child, rows, pair, baseline):
-        """{ i: times } of such shapes, in the pair of processes of that number."""
-        found = {}
-        for k, row in enumerate(rows):
-            s = {"i": row["shape"]["i"], "label": row["label"], "seed": secret(), "k": k,
-                 "left": len(rows) - k, "baseline": baseline, "known": baseline,
-                 "last": not baseline,
-                 "candidate_first": row["candidate_first"] != (pair % 2 == 1)}
-            self.first_calls(child, s)
-            samples = self.in_turns(child, s, {})[0] if not row["short"] else \
-                self.short_turns(child, s, LANES // min(2, len(rows)))
-            found[s["i"]] = column(samples, 0)
-            self.cross_check(found[s["i"]], column(samples, 1), row)
         return found
 
-    def short_turns(self, child, s, lanes):
-        """Samples of a short call on so many streams. No one can tell which results are
-        compared."""
-        pairs = [self.pair(child, s, here, self.spin_of(s),
-                           not s["baseline"] and secret() % LOOKS == 0)
-                 for _, here in zip(range(2 * lanes), turns(lanes))]
-        # A stream's first asks for its memory.
-        return [got for got in pairs[lanes:] if all(g[3] for g in got.values())]
+    def again(self, child, rows, pair, baseline):
+        """{ i: its row } of such shapes, in the pair of processes of that number."""
+        return {row["shape"]["i"]: self.timed(child, self.first_calls(child, dict(
+            i=row["shape"]["i"], label=row["label"], seed=secret(), k=k, left=len(rows) - k,
+            baseline=baseline, known=baseline, last=not baseline,
+            candidate_first=row["candidate_first"] != (pair % 2 == 1),
+            lanes=row["short"] and LANES // min(2, len(rows)))), {}) for k, row in enumerate(rows)}
 
-    def time_again(self, child, source, out, baseline, confirm):
-        """Short calls once more, by MORE_PAIRS pairs of new processes, and all calls of what is to
-        be confirmed. What two processes differ in for as long as they live (where the driver put
-        what starts a kernel, where their memory lies) is worth a percent and more of short calls,
-        and of some that take milliseconds up to 8, and repetition in one pair does not average it:
-        their interval is that of the pairs. A candidate that is neither the baseline nor to be
-        confirmed needs none where one pair tells the mean of its shapes to SHORT_HALF. What befalls
-        it in a new process is its verdict, but for want of time, memory or processes: the times
-        that there are stand then."""
-        rows = [r for r in out["shapes"] if (r["short"] or confirm and self.device != "cpu")
-                and not r["host_bound"] and r.get("speedup_high", 1) * HOPELESS > 1]
-        if not rows or self.screen.slow or not baseline and not confirm \
+    def time_again(self, source, out, baseline, cache):
+        """Short calls once more, by MORE_PAIRS pairs of new processes. What two processes differ
+        in for as long as they live (where the driver put what starts a kernel, where their memory
+        lies) is worth a percent and more of them, and repetition in one pair does not average it:
+        their interval is that of the pairs. A candidate needs none where one pair tells the mean of
+        its shapes to SHORT_HALF."""
+        rows = [r for r in out["shapes"] if r["short"] and r.get("speedup_high", 1) * HOPELESS > 1]
+        if not rows or self.screen.slow or not baseline \
                 and all("speedup_low" in r for r in out["shapes"]) \
                 and half_of(out["shapes"], "speedup_low") <= SHORT_HALF:
             return
-        found = []
-        self.await_spares()
-        if confirm:             # what is not asked again leaves its memory to those that are
-            self.without_partner(), child.ask("idle"), self.idle()
-        with contextlib.suppress(OSError):
-            try:
-                self.by_new_pairs(source, rows, range(1, 1 + MORE_PAIRS), baseline, found,
-                                  child.scratch + "/cache")
-            except Lost as e:
-                if e.verdict != "timeout" and not e.lacks_memory() and not baseline:
-                    raise
+        found = self.by_new_pairs(source, rows, range(1, 1 + MORE_PAIRS), baseline, cache)
         for r in rows:
-            several = [{"A": r["samples"]["baseline"], "B": r["samples"]["candidate"]}, *(
-                t for t in (f[r["shape"]["i"]] for f in found) if len(t["B"]) > 2)]
-            if len(several) > 1:
-                logs = [paired(log_ratios(t))[0] for t in several]
-                times = {who: [x for t in several for x in t[who]] for who in "AB"}
-                self.fill(r, times, *of_pairs(logs, min(map(median, times.values())), r["short"]))
-                r.update(interval="pairs of processes", pairs=[math.exp(x) for x in logs])
+            self.combine(r, found, fmean)
 
-    def more_pairs(self, out, n):
-        """The untouched file against itself by n pairs of processes in all, or n + 1 where that is
-        even, twice as many where the host holds calls up, as its time differs more between
-        processes. Each shape's speed-up becomes the mean of two medians, one for each order of
-        first calls: one pair that is far off moves neither. A pair that is not done in time does
-        not count. Of waiting for others they have what the first one left: the engine waits no
-        longer than for that."""
-        n = 2 * n if any(r["host_bound"] for r in out["shapes"]) else n + n % 2
-        until = self.clock() + PAIRS_S
-        logs = {r["shape"]["i"]: ([math.log(r["speedup"])], []) for r in out["shapes"]}
-        self.await_spares()
+    def combine(self, row, found, middle):
+        """A row as further pairs of processes have it too, where there are enough of both orders of
+        first calls: two each, but for short calls, where it is known what pairs spread by, and the
+        untouched file, where the median counts: one that is far off does not move that."""
+        i, enough = row["shape"]["i"], 1 if row["short"] or middle is median else 2
+        more = {k: rows[i] for k, rows in found.items()
+                if rows[i]["host_bound"] is row["host_bound"]}
+        sides = [[*side, *(r["speedup"] for k, r in more.items() if k % 2 == order)]
+                 for order, side in enumerate(row.get("pairs", [[row["speedup"]], []]))]
+        if min(map(len, sides)) >= enough:
+            ns = min(row["time_ns"], row["baseline_ns"])
+            self.fill(row, [row["samples"], *(r["samples"] for r in more.values())], *of_pairs(
+                [[*map(math.log, side)] for side in sides], ns, row["short"], middle))
+            row.update(interval="pairs of processes", pairs=sides)      # of each order
+
+    def more_pairs(self, source, out, n, baseline=False, cache=None):
+        """All shapes by n pairs of new processes in all, or n + 1 where that is even, one pair
+        after another: of the untouched file, twice as many where the host holds calls up, as its
+        time differs more between processes; of a winner, however long its calls are. Whose process
+        makes a shape's first call has had up to 8 % more time in all others, and one pair does not
+        tell that from a gain. Of waiting for others they have what the first pair left: the engine
+        waits no longer than for that."""
+        n = 2 * n if baseline and any(r["host_bound"] for r in out["shapes"]) else n + n % 2
+        until, found = self.clock() + PAIRS_S, {}
         for k in range(1, n):
-            found, self.left_s = [], BASELINE_S
             Child.deadline = time.monotonic() + until - self.clock()
-            # It was judged: what befalls it now is no verdict.
-            with contextlib.suppress(Busy, Lost, OSError, *NONSENSE):
-                self.by_new_pairs(self.task["source"], out["shapes"], [k], True, found)
+            found.update(self.by_new_pairs(source, out["shapes"], [k], baseline, cache))
             self.give()
-            Child.deadline = None
-            for i, times in (x for of in found for x in of.items()):
-                logs[i][k % 2].append(paired(log_ratios(times))[0])
             if self.clock() >= until or self.waited >= LOCK_S:
                 break
-        for r in out["shapes"]:
-            r["speedup"] = math.exp(fmean(median(x) for x in logs[r["shape"]["i"]] if x))
-        self.summary(out)
-        out["pairs"] = [math.exp(fmean(x)) for order in (0, 1)
-                        for x in zip(*(both[order] for both in logs.values()))]
+        out["pairs"] = [geometric_mean(r["speedup"] for r in rows) for rows in (
+            out["shapes"], *(more.values() for more in found.values()))]
+        for row in out["shapes"]:
+            self.combine(row, found, median if baseline else fmean)
 
     def share_cpu(self, child, on):
         """One CPU for both while they are timed in turn: a busy neighbour is one to both."""

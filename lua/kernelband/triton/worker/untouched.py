@@ -327,6 +327,7 @@ class Untouched:
         firsts = {who: self.patient(lambda: self.sample(who, s["seed"])) for who in both}
         s["first"], s["baseline_first"] = firsts[child][0], firsts[self.partner][0]
         s["host"] = max(host for _, _, host, _ in firsts.values())
+        return s
 
     def check_shape(self, child, s):
         """A timed shape's results, compared."""
