@@ -33,6 +33,11 @@ enum {
     FS_USE   = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR
              | LANDLOCK_ACCESS_FS_WRITE_FILE,
     FS_ABI1  = (1 << 13) - 1,
+    /* No link out of it, which whoever trusts the folder might follow, and no
+     * device in it. */
+    FS_OWN   = FS_ABI1 & ~(LANDLOCK_ACCESS_FS_MAKE_SYM
+                           | LANDLOCK_ACCESS_FS_MAKE_CHAR
+                           | LANDLOCK_ACCESS_FS_MAKE_BLOCK),
     FS_REFER = 1 << 13,                 /* ABI 2 */
     FS_TRUNC = 1 << 14,                 /* ABI 3 */
     FS_OF_FILE = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
@@ -154,7 +159,7 @@ kb_status kb_jail_trees(const char *const *read, const char *const *use,
                         const char *const *own)
 {
     struct trees trees[] = { { read, FS_READ }, { use, FS_USE | FS_TRUNC },
-                             { own, FS_ABI1 | FS_REFER | FS_TRUNC } };
+                             { own, FS_OWN | FS_REFER | FS_TRUNC } };
     return restrict_to(trees, 3);
 }
 

@@ -46,7 +46,8 @@ KB_STATUS kb_jail_user(void);
 KB_STATUS kb_jail_files(const char *const *read, const char *const *write);
 
 /* The same for an interpreter, as libkb_jail.so has it: in use, files may be
- * written and none made, as in /dev; in own, files and folders as it likes. */
+ * written and none made, as in /dev; in own, files and folders as it likes, but
+ * no symbolic links and no devices. */
 KB_STATUS kb_jail_trees(const char *const *read, const char *const *use,
                         const char *const *own);
 

@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -827,6 +828,10 @@ static int owns_a_folder(void)
     EXPECT(kb_jail_trees(NULL, use, own) == KB_OK);
     EXPECT(mkdir(a, 0700) == 0 && mkdir(b, 0700) == 0 && rmdir(b) == 0);
     EXPECT(opened(outside, O_WRONLY) == 0);
+    /* The next process is given this folder, and what it leads to. */
+    EXPECT(symlink(dir, b) == -1 && errno == EACCES);
+    EXPECT(mknod(b, S_IFBLK | 0600, makedev(8, 0)) == -1);
+    EXPECT(mknod(b, S_IFCHR | 0600, makedev(1, 1)) == -1);
     snprintf(b, sizeof b, "%s/c", dir);
     EXPECT(mkdir(b, 0700) == -1 && errno == EACCES);
     return 0;
