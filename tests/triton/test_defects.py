@@ -333,12 +333,15 @@ def test_the_interval_of_long_calls_is_students_t_of_pairs_in_both_orders(n, t):
 
 def test_the_interval_of_a_mean_of_shapes_counts_what_pairs_of_processes_have_in_common():
     """All shapes of one pair are slower at once: more shapes say no more than one does."""
-    row = {"time_ns": 1e6, "baseline_ns": 1e6, "speedup": 1.0, "speedup_high": 1.05}
+    row = {"time_ns": 1e6, "baseline_ns": 1e6, "speedup": 1.0, "speedup_high": 1.05,
+           "interval": "wilcoxon"}
     half_of = part("stats").half_of
-    assert math.isclose(half_of([dict(row, pairs=[1, 1.1])] * 7, "speedup_high"), math.log(1.05))
+    assert math.isclose(half_of(
+        [dict(row, interval="pairs of processes")] * 7, "speedup_high"), math.log(1.05))
     assert half_of([row] * 7, "speedup_high") < 0.4 * math.log(1.05)
     # So is what one pair of processes may have had by chance, where no other was asked.
-    assert half_of([dict(row, speedup_high=1.1)] * 7, "speedup_high") > 0.99 * math.log(1.1)
+    assert math.isclose(half_of([dict(row, interval="one pair")] * 7, "speedup_high"),
+                        math.log(1.05))
 
 
 HEAD = SOURCE[:SOURCE.index("def scaled_add(")]

@@ -453,9 +453,10 @@ def test_a_candidate_that_holds_the_host_up_but_where_it_is_fast_gains_nothing(g
 
 
 @pytest.mark.parametrize("fails, pairs, verdict", [
-    ("hangs", 5, "ok"), ("lacks memory", 5, "ok"), ("faults", 0, "crashed"), ("errs", 0, "wrong")])
+    ("hangs", 5, "ok"), ("lacks memory", 5, "ok"), ("faults", 0, "crashed"), ("errs", 5, "ok"),
+    ("errs twice", 0, "wrong"), ("is nonsense", 0, "crashed")])
 def test_what_befalls_a_winner_in_a_further_pair_of_processes(gpu, fails, pairs, verdict):
-    """Others count."""
+    """Others count. What is wrong once may be a race that ended as it had never before."""
     def shape(stand, request):
         if stand.pair == 2 and mine(stand):
             if fails == "hangs":
@@ -464,15 +465,54 @@ def test_what_befalls_a_winner_in_a_further_pair_of_processes(gpu, fails, pairs,
                 raise RuntimeError("CUDA out of memory")
             if fails == "faults":
                 raise EOFError
+            if fails == "is nonsense":
+                gpu.kernel = lambda stand, cycles: dict(us=-1 if mine(stand) else 100)
 
     def verify(stand, request):
-        if stand.pair == 2 and fails == "errs":
+        if stand.pair == 2 and fails == "errs" or stand.pair in (2, 4) and fails == "errs twice":
             return dict(stand.do_verify_shape(), wrong="it is off", path="[0]", share=0.5)
     gpu.on.update(shape=shape, verify_shape=verify)
     out = gpu.judge(gpu.session(), confirm=True)
     assert out["verdict"] == verdict
     assert len([x for row in out["shapes"] for side in row["pairs"] for x in side]) == pairs
     assert (verdict == "ok") is ("speedup" in out)
+
+
+def test_a_winner_that_holds_the_host_up_in_further_pairs_is_not_confirmed_by_the_first(gpu):
+    def kernel(stand, cycles):
+        us = 1000 / (1.12 if mine(stand) and stand.pair == 0 else 1)
+        return dict(us=us, wall_us=us + 100, ahead=stand.pair == 0 or not mine(stand))
+    gpu.kernel = kernel
+    out = gpu.judge(gpu.session(), confirm=True)
+    assert out["speedup_low"] < 1 and out["speedup"] < 1.03
+
+
+def test_further_pairs_of_short_calls_that_the_host_holds_up_end_in_time(gpu):
+    gpu.kernel = lambda stand, cycles: dict(us=5, wall_us=5000, ahead=stand.pair == 0)
+    gpu.labels = ["x%d" % i for i in range(8)]
+    s = gpu.session(pairs=5, baseline_only=True)
+    out, took = s.open(None), gpu.clock.now
+    assert len(out["pairs"]) == 6 and took < 1060
+
+
+def test_a_session_that_lost_the_gpu_to_others_while_it_lacked_memory_counts_nothing(gpu):
+    """Short calls: their further pairs lack memory, others have the GPU meanwhile, and keep it."""
+    gpu.kernel = lambda stand, cycles: dict(us=2.5)
+    s = gpu.session()
+    take = s.take
+
+    def shape(stand, request):
+        if stand.pair:
+            s.waited = 1e9
+            raise RuntimeError("CUDA out of memory")
+
+    def takes():
+        if s.waited > 1e8 and not s.held:
+            raise gpu.worker.Busy("other sessions had the GPU for 120 s")
+        take()
+    gpu.on["shape"], s.take = shape, takes
+    with pytest.raises(gpu.worker.Busy):
+        gpu.judge(s)
 
 
 @pytest.mark.parametrize("op", ["load", "shape", "go", "verify_shape"])

@@ -56,7 +56,7 @@ def half_of(rows, key):
     several pairs of them were timed for it is all; so is an interval that one pair's difference
     makes wide. The rest of each interval is its own."""
     whole = [abs(math.log(r[key] / r["speedup"])) for r in rows]
-    common = [x if "pairs" in r or x >= APART else
+    common = [x if r["interval"] != "wilcoxon" else
               1.96 * PAIR_NS / min(r["time_ns"], r["baseline_ns"]) for r, x in zip(rows, whole)]
     own = sum(max(0, x * x - y * y) for x, y in zip(whole, common))
     return math.hypot(math.sqrt(own), sum(common)) / len(rows)
