@@ -169,9 +169,9 @@ class Timing:
         for each of numbers: a reference, and one that has source, whose kernels are in cache. All
         are made and given their file at once, and in every second pair the other one comes first:
         nothing tells one from the other. The GPU is ours from when inputs are drawn; else all is
-        as before afterwards. What befalls a candidate is its verdict, but for want of time, memory
-        or processes, or where the reference alone ended, or what is wrong in one pair of many, as
-        blocks that race may be by chance: a pair that is not done does not count."""
+        as before afterwards. A pair that is not done does not count. That is no verdict where time,
+        memory or processes lacked, where the reference alone ended, and the first time that a
+        result is wrong: blocks that race may end as never before. All else is."""
         held, begun, pairs, found = self.reference, time.monotonic(), {}, {}
         before = self.partner, self.drawn, self.shape, self.screen, Child.deadline
         self.screen = Screen(None)
@@ -232,9 +232,10 @@ class Timing:
             self.combine(r, found, fmean)
 
     def combine(self, row, found, middle):
-        """A row as further pairs of processes have it too, where there are enough of both orders of
-        first calls: two each, but for short calls, where it is known what pairs spread by, and the
-        untouched file, where the median counts: one that is far off does not move that."""
+        """Adds further pairs of processes to a row, where there are enough of both orders of first
+        calls. Two of each are enough; one is for short calls, as it is known what pairs of them
+        spread by, and for the untouched file, of which no interval is wanted: there the median
+        counts, which one pair that is far off does not move."""
         i, enough = row["shape"]["i"], 1 if row["short"] or middle is median else 2
         more = {k: rows[i] for k, rows in found.items()
                 if middle is fmean or rows[i]["host_bound"] is row["host_bound"]}
@@ -247,12 +248,12 @@ class Timing:
             row.update(interval="pairs of processes", pairs=sides)      # of each order
 
     def more_pairs(self, source, out, n, baseline=False, cache=None):
-        """All shapes by n pairs of new processes in all, or n + 1 where that is even, one pair
-        after another: of the untouched file, twice as many where the host holds calls up, as its
-        time differs more between processes; of a winner, however long its calls are. Whose process
-        makes a shape's first call has had up to 8 % more time in all others, and one pair does not
-        tell that from a gain. Of waiting for others they have what the first pair left: the engine
-        waits no longer than for that."""
+        """All shapes by n pairs of new processes, one pair after another; n is rounded up to an
+        even number. The untouched file has twice as many where the host holds calls up: the host's
+        time differs more between processes. A winner has them however long its calls are: the
+        process that makes a shape's first call was seen to be up to 8 % slower in all others, and
+        one pair does not tell that from a gain. They wait for other sessions only as long as the
+        first pair left: the engine waits no longer."""
         n = 2 * n if baseline and any(r["host_bound"] for r in out["shapes"]) else n + n % 2
         until, found, self.doubts = self.clock() + PAIRS_S, {}, 0
         for k in range(1, n):

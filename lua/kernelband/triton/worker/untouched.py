@@ -314,8 +314,8 @@ class Untouched:
         return together(child.begin(op, **request), self.partner.begin(op, **own))[0]
 
     def first_calls(self, child, s):
-        """A timed shape's inputs, and what a call takes, roughly. Whose process makes the first
-        call had up to 8 % more of the GPU's time in each, or less: that is drawn by lot."""
+        """A timed shape's inputs, and what a call takes, roughly. The process that makes the first
+        call may be slower by some percent in all that follow: which one does is drawn by lot."""
         order = -1 if s.setdefault("candidate_first", secret() % 2 == 1) else 1
         self.shape = {"i": s["i"], "seed": s["seed"], "lanes": self.lanes}
         self.patient(lambda: together(*[
