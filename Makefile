@@ -1,6 +1,6 @@
 # make [MODE=debug|release|asan|ubsan|cov] [CC=gcc|clang] [V=1] TARGET
 #   all check [T=NAME] check-triton [T=NAME] [PYTHON=python3] check-gpu golden [UPDATE=1]
-#   faults [F=NAME] graph count soak soak-aa memcheck
+#   faults [F=NAME] graph count soak [T=NAME] soak-aa memcheck
 #   lint fuzz bench bench-gpu demo bundle deps install uninstall clean
 MODE    ?= debug
 PKG     ?= pkg-config
@@ -204,7 +204,8 @@ faults:
 
 # Slow ones: README as written, and whatever else takes more than seconds.
 soak: all $(SERVER)
-	@for t in $(sort $(wildcard tests/lua/soak_*.lua)); do $(KB) run $$t || exit 1; done
+	@for t in $(sort $(filter $(T),$(basename $(notdir $(wildcard tests/lua/soak_*.lua))))); do \
+	  $(KB) run tests/lua/$$t.lua || exit 1; done
 
 # Every kernel against itself, for hours; rows are kept, and the next call goes on.
 # make soak-aa [AA=FILE] [MINUTES=60]
