@@ -4,16 +4,14 @@ import fcntl
 import json
 import math
 import os
-import random
-import statistics
 import resource
 import shutil
+import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 import time
-import types
 
 import pytest
 

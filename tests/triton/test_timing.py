@@ -142,7 +142,7 @@ def test_short_calls_are_timed_by_new_pairs_prepared_alike_in_exchanged_order(gp
         firsts = [who for who, op, _ in gpu.log if op == "go" and who in (a, b)][:2]
         order = -order
         assert firsts == [a, b][::order]
-    # Three looks at each of the candidate's new processes at least: one calls no one can tell.
+    # At each of the candidate's new processes there are three looks at least.
     assert all(len(gpu.times("show", stand)) >= 3 for stand in new if mine(stand))
     assert s.reference.scratch == gpu.made[0].scratch and gpu.alive()
 
@@ -495,7 +495,7 @@ def test_further_pairs_of_short_calls_that_the_host_holds_up_end_in_time(gpu):
     assert len(out["pairs"]) == 6 and took < 1060
 
 
-def test_a_session_that_lost_the_gpu_to_others_while_it_lacked_memory_counts_nothing(gpu):
+def test_no_counters_are_read_where_others_kept_the_gpu_while_memory_lacked(gpu):
     """Short calls: their further pairs lack memory, others have the GPU meanwhile, and keep it."""
     gpu.kernel = lambda stand, cycles: dict(us=2.5)
     s = gpu.session()

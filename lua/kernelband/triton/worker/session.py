@@ -271,7 +271,7 @@ class Session(Sharing, Untouched, Timing, Records):
         self.check_shapes(child, labels, options, out, baseline)
         if not options.get("confirm"):
             self.time_again(source, out, baseline, child.scratch + "/cache")
-            self.take()             # for what counts
+            self.take()             # if others got it meanwhile: counters need it
         # Nothing more is asked of it: meanwhile is counted.
         self.resting = self.reference.begin("idle", 20)
         lap("time")
@@ -301,6 +301,7 @@ class Session(Sharing, Untouched, Timing, Records):
         confirm, self.count = options.get("confirm"), len(labels)
         best = () if confirm else options.get("best_times_ns") or ()
         wanted = [i for i in range(len(labels)) if str(i) not in self.found.left_out]
+        # doubts: the next wrong result of a further pair is a verdict; more_pairs forgives one.
         self.screen, self.doubts = Screen(best if len(best) == len(wanted) else ()), 1
         self.left_s = CONFIRM_S if confirm else BASELINE_S if baseline else TIME_S
         out["seconds"]["shapes"], last = 0.0, secret() % max(1, len(wanted))

@@ -170,8 +170,8 @@ class Timing:
         are made and given their file at once, and in every second pair the other one comes first:
         nothing tells one from the other. The GPU is ours from when inputs are drawn; else all is
         as before afterwards. A pair that is not done does not count. That is no verdict where time,
-        memory or processes lacked, where the reference alone ended, and the first time that a
-        result is wrong: blocks that race may end as never before. All else is."""
+        memory or processes lacked, where the reference alone ended, and, in more_pairs, the first
+        time that a result is wrong: blocks that race may end as never before. All else is."""
         held, begun, pairs, found = self.reference, time.monotonic(), {}, {}
         before = self.partner, self.drawn, self.shape, self.screen, Child.deadline
         self.screen = Screen(None)
