@@ -41,7 +41,7 @@ DEVICE double limit_of(struct bound b, double r, double s)
     return 4 * b.u_out * fabs(r) + k * b.u_acc * s + b.tiny;
 }
 
-// Element c against r; *mismatch: one of them is not finite as the other is.
+// Element c against r; *mismatch: see nan_mismatch of struct kb_compare.
 DEVICE int is_wrong(double c, double r, double limit, int dtype, int exact,
                     int *mismatch)
 {
@@ -56,7 +56,7 @@ DEVICE int is_wrong(double c, double r, double limit, int dtype, int exact,
         if (c == r || (isinf(c) && !isinf(r) && !exact
                        && rounded(r + (c > 0 ? limit : -limit), dtype) == c))
             return 0;
-        *mismatch = 1;
+        *mismatch = isinf(r) || !signbit(c) != !signbit(r);
         return 1;
     }
     return exact ? c != r : !(fabs(c - r) <= limit);

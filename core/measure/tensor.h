@@ -193,12 +193,16 @@ struct kb_bound {
 
 struct kb_compare {
     uint64_t n, bad;            /* elements; those that are wrong */
-    uint64_t nan_mismatch;      /* of the wrong, those not finite as r is */
+    uint64_t nan_mismatch;      /* of the wrong, those that no limit makes
+                                 * right: one is not finite as the other is, and
+                                 * c is no infinity of the sign of a finite r */
     uint64_t poison_left;       /* of the wrong, those never written */
     size_t first_bad;           /* SIZE_MAX when none; its values follow, */
     double got, want, limit;    /* all 0 when none */
-    double max_excess;          /* max |c - r| / limit; infinity when a finite
-                                 * value meets a limit of 0 or no number */
+    double max_excess;          /* max |c - r| / limit, c the least that rounds
+                                 * to infinity where it is one of the sign of a
+                                 * finite r; infinity when a finite value meets
+                                 * a limit of 0 or no number */
     double err_ss, ref_ss;      /* sums of (c - r)^2 and r^2, both finite */
 };
 

@@ -134,9 +134,10 @@ static void judge_element(struct judge *j, size_t i, double c)
             sum->ref_ss += r * r;
         }
     } else {
+        bool over = isinf(c) && isfinite(r) && !signbit(c) == !signbit(r);
         ok = special_ok(j, c, r, limit);
-        excess = ok ? 0 : INFINITY;
-        sum->nan_mismatch += !ok;
+        excess = ok ? 0 : over ? (j->overflow - fabs(r)) / limit : INFINITY;
+        sum->nan_mismatch += !ok && !over;
     }
     if ((!ok || isnan(c))
         && kb_tensor_is_poison(j->got, j->dtype, i, j->poison_seed)) {

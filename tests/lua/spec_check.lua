@@ -207,6 +207,15 @@ judge_two("a[i] * cos(b[i]) - b[i] * sin(b[i])", "a[i] * cosf(b[i]) - b[i] * sin
   { "has terms that cancel, one of halved precision", "wrong",
     "a[i] * cosf(b[i]) - b[i] * (float)((int)(sinf(b[i]) * 4096) / 4096.0)" },
 })
+-- Where a is 1 the product is rounded up to what has no exponential in a float; the exact one has,
+-- one that is eight times the bound of a sum below the largest float.
+judge_two("exp((double)a[i] * 29.000015258789062f * 3.0594065189361572f)",
+          "expf(a[i] * 29.000015258789062f * 3.0594065189361572f)", {
+  { "overflows where an input a rounding away does", "ok",
+    "expf(29.000015258789062f * a[i] * 3.0594065189361572f)" },
+  { "overflows where an answer is 1", "wrong",
+    "expf(a[i] * 29.000015258789062f * 3.0594065189361572f) / (a[i] == 0 && b[i] > 0 ? 0.f : 1)" },
+}, "integers")
 
 -- Where the keys that count have the value 0, what is left is of weights about the
 -- smallest normal number: some kernels flush those, and none is worse for it.
