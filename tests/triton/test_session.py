@@ -121,6 +121,28 @@ def test_memory_that_others_have_is_waited_for_a_while_with_the_gpu_left_to_them
         assert (verdict, seconds) == (how, 0.0)
 
 
+@pytest.mark.parametrize("text", ["out of memory", "CUDA-capable device(s) is/are busy or "
+                                  "unavailable"])
+def test_a_gpu_that_others_fill_is_waited_for_before_a_file_is_opened_on_it(gpu, text):
+    def full(stand, request):
+        if gpu.clock.now < until:
+            fail("no GPU to run Triton kernels on: torch says: CUDA error: " + text)
+    gpu.on["load"], begun, until = full, gpu.clock.now, gpu.clock.now + 100
+    s = gpu.session(open_s=50)
+    assert gpu.clock.now >= until and len(gpu.alive()) == 2     # of the last try alone
+    assert gpu.judge(s, UNTOUCHED, baseline=True)["verdict"] == "ok"    # its time has just begun
+    s.close()
+    begun, until = gpu.clock.now, gpu.clock.now + 1000
+    with pytest.raises(gpu.worker.Lost) as lost:
+        gpu.session()
+    assert lost.value.lacks_memory() and text in lost.value.reason
+    assert gpu.worker.LOCK_S <= gpu.clock.now - begun < gpu.worker.LOCK_S + 5
+    gpu.on["load"], begun = lambda stand, request: fail("no such name"), gpu.clock.now
+    with pytest.raises(gpu.worker.Lost):
+        gpu.session()
+    assert gpu.clock.now == begun                               # that is no lack of memory
+
+
 def test_what_a_candidate_and_the_reference_do_not_need_is_given_back_while_memory_lacks(gpu):
     a = gpu.session()
     lacks(gpu, "test", 5)

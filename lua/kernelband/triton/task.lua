@@ -15,8 +15,8 @@ local triton = {}
 
 -- Of worker/: its own deadlines, and what it may take beyond them: two minutes of waiting for
 -- other sessions on the GPU, one for what is compiled ahead, the end of a child whose kernel hangs,
--- the start of the next.
-local OPEN_S, EVALUATE_S, BEYOND_S, PAIRS_S = 240, 100, 220, 120
+-- the start of the next; before it opens, two minutes of waiting for a GPU with memory left.
+local OPEN_S, EVALUATE_S, BEYOND_S, PAIRS_S, MEMORY_S = 240, 100, 220, 120, 140
 
 local function interpreter(t)
   local name, wanted = python.name(t.python)
@@ -63,7 +63,7 @@ function triton.new(spec)
   end
   function t.limits()
     local pairs_s = t.job.pairs and PAIRS_S or 0
-    return { open_s = (t.job.open_s or OPEN_S) + BEYOND_S + pairs_s,
+    return { open_s = (t.job.open_s or OPEN_S) + BEYOND_S + MEMORY_S + pairs_s,
              evaluate_s = EVALUATE_S + BEYOND_S + PAIRS_S }    -- pairs of what confirms a winner
   end
   return setmetatable(t, { __index = lazily })

@@ -14,7 +14,7 @@ import tempfile
 import time
 import types
 
-from .frames import LACKING, Lost, explain, read_frame, write_frame
+from .frames import LACKING, LACKS, Lost, explain, read_frame, write_frame
 from .runner import Runner
 from .scout import Scout
 
@@ -76,7 +76,7 @@ def child_main(make, scratch, cache, pipe):
         try:
             runner = make()
         except RuntimeError as e:           # others may give back what it lacks
-            if "out of memory" not in str(e) or time.monotonic() > until:
+            if not any(w in str(e) for w in LACKS) or time.monotonic() > until:
                 raise
             time.sleep(MEMORY_S / 20)
     for name in [n for n in sys.modules if n.split(".")[0] == __package__]:

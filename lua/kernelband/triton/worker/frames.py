@@ -9,7 +9,10 @@ import traceback
 
 # Bytes; how long a child and the parent look before they sleep.
 FRAME_MAX, SPIN_S, PARENTS_SPIN_S = 64 << 20, 3e-4, 2e-3
+# In a refusal for lack of memory, and what tells of it: torch's words, cuBLAS', the driver's where
+# it can't give a process the GPU.
 LACKING = "more memory than is free"
+LACKS = "OutOfMemory", "out of memory", "ALLOC_FAILED", "busy or unavailable"
 REDRAW = "redraw", "inputs that no two writes share"    # timed ones are to be drawn otherwise
 
 
@@ -52,8 +55,7 @@ def read_exactly(fd, n, deadline=None):
     data = bytearray()
     while len(data) < n:
         await_ready(deadline, reads=[fd])
-        part = os.read(fd, min(n - len(data), 1 << 20))
-        if not part:
+        if not (part := os.read(fd, min(n - len(data), 1 << 20))):
             raise EOFError
         data += part
     return data
@@ -97,7 +99,7 @@ def explain(e):
     at = [f for f in traceback.extract_tb(e.__traceback__) if os.path.dirname(f.filename) != here]
     if at:
         text = "%s:%d: %s" % (os.path.basename(at[-1].filename), at[-1].lineno or 0, text)
-    if any(w in text for w in ("OutOfMemory", "out of memory", "ALLOC_FAILED")):    # cuBLAS' too
+    if any(w in text for w in LACKS):
         return {"error": "launch_failed", "text": "needs %s: %s" % (LACKING, text[:300])}
     if isinstance(e, ModuleNotFoundError):
         return {"error": "build_failed", "text": text, "missing": e.name}

@@ -98,8 +98,7 @@ def scan(source, allowed=""):
     own = {key for _, _, key, _ in objections(reference or ast.Module([], []))} - {None}
     missing = None
     for n, what, key, module in objections(tree):
-        why = absent(module) if module and key not in own else None
-        if why:
+        if why := module and key not in own and absent(module):
             missing = missing or "line %d %s" % (n.lineno, why)
         elif key not in own:
             return "cheated", "line %d %s, which no kernel needs" % (n.lineno, what)
@@ -116,8 +115,7 @@ def device_only(source):
         what = None
         if isinstance(n, (ast.Import, ast.ImportFrom)):
             other = next((m for m in imported(n) if m not in ("triton", "triton.language")), None)
-            why = other and absent(other)
-            if why:
+            if why := other and absent(other):
                 return "build_failed", "line %d %s" % (n.lineno, why)
             what = other and "imports " + other
         elif isinstance(n, ast.FunctionDef):

@@ -99,7 +99,7 @@ class Sharing:
         """Seconds, but for those of waiting for others."""
         return time.monotonic() - self.waited
 
-    def patient(self, call, idle=None):
+    def patient(self, call, idle=None, most=MEMORY_S):
         """call(), again while it lacks memory: other programs may give it back soon, and so do the
         child idle and the reference. Other sessions have the GPU meanwhile."""
         begun = self.clock()
@@ -107,13 +107,13 @@ class Sharing:
             try:
                 return call()
             except Lost as e:
-                if not e.lacks_memory() or self.clock() - begun >= MEMORY_S:
+                if not e.lacks_memory() or self.clock() - begun >= most:
                     raise
             if idle:
                 idle.ask("idle")
                 self.idle()
-            held = self.held
-            self.give()
+            if held := self.held:
+                self.give()
             time.sleep(2.5)
             if held:
                 self.take()

@@ -117,7 +117,6 @@ class Scout(Runner):
         while not self.done.issuperset(range(n)):
             if not select.select([self.told], [], [], stall)[0]:
                 return {"stalled": True}
-            more = os.read(self.told, 4096)
-            if not more:
+            if not (more := os.read(self.told, 4096)):
                 break
             self.done.update(i for i, in struct.iter_unpack("<H", more))

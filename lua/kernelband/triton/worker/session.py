@@ -5,7 +5,7 @@ import math
 import os
 import time
 
-from .children import CALL_S, NONSENSE, Child, Lost, new_folder, reap, remove, together
+from .children import CALL_S, LOCK_S, NONSENSE, Child, Lost, new_folder, reap, remove, together
 from .frames import some
 from .gate import scan
 from .gpu import Sharing, know_gpu
@@ -23,24 +23,31 @@ OPEN_S, EVALUATE_S, AHEAD_S, AHEAD_MOST, NOTING_MOST = 240, 100, 60, 12, 3
 class Session(Sharing, Untouched, Timing, Records):
     # partner: the untouched file's process that a candidate is timed beside, as new as its own
     # where the GPU has the memory; resting: waits for the reference to have given its back.
+    # gone: former references, and the process that keeps the room.
     scout = partner = resting = drawn = shape = place = unrecorded = None
     judged, tested, lanes = False, False, True
 
     def __init__(self, device, task):
         self.device, self.task, self.found, self.recorded = device, task, Found(), {}
         self.spares, self.roomy = [], device != "cpu"   # processes that wait for the next candidate
-        self.dying, self.gone = [], []      # (pid, folder) of killed children; former references
-        self.reference = Child(device)
-        self.keeper = Child(device) if self.roomy else None
-        room = self.keeper.begin("room") if self.keeper else dict
-        self.load(self.reference, task["source"])()
-        self.machine = self.reference.ask("machine")
-        with contextlib.suppress(Lost):         # where there is none files will do
-            self.room = room()
+        self.dying = []                 # (pid, folder) of killed children
+        self.patient(self.start, most=LOCK_S)   # no one waits for a GPU that we have
         self.share(self.machine.get("uuid") or device)
         if device != "cpu":
             know_gpu(self.machine, task.get("counters", True))
         self.shown = new_folder()
+
+    def start(self):
+        """The first processes, and the file in the reference. The time to open runs from here."""
+        Child.deadline = time.monotonic() + (self.task.get("open_s") or OPEN_S)
+        self.end_spares()                       # of a try before this one
+        self.spares = [Child(self.device) for _ in range(1 + self.roomy)]
+        room = self.spares[-1].begin("room") if self.roomy else dict
+        self.load(self.spares[0], self.task["source"])()
+        (self.reference, *self.gone), self.spares = self.spares, []     # what made the room, too
+        self.machine = self.reference.ask("machine")
+        with contextlib.suppress(Lost):         # where there is none files will do
+            self.room = room()
 
     def loading(self, source):
         return {"source": source, "kind": self.task["kind"], "name": self.task["module"],
@@ -132,7 +139,7 @@ class Session(Sharing, Untouched, Timing, Records):
     def close(self):
         self.bury()
         self.end_scout()
-        self.spares += filter(None, (self.reference, self.keeper, *self.gone))
+        self.spares += self.reference, *self.gone
         self.end_spares()
         remove(self.shown)
 
@@ -198,8 +205,8 @@ class Session(Sharing, Untouched, Timing, Records):
             self.reference.kill()
             self.end_spares()
         self.judged = self.judged or not baseline
-        bad = not baseline and self.task.get("gate", True) and scan(source, self.task["source"])
-        if bad:
+        gate = not baseline and self.task.get("gate", True)
+        if bad := gate and scan(source, self.task["source"]):
             raise Lost(*bad)
         self.revive()
         if baseline:

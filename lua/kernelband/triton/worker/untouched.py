@@ -67,7 +67,7 @@ class Found(SimpleNamespace):
 
 class Untouched:
     shows, file = 0, ""     # of results: how many, and where the last ones are
-    room = None             # GPU memory for them: what a keeper says of it
+    room = None             # GPU memory for them: what the process that keeps it says
 
     @property
     def poisons(self):
