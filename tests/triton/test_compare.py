@@ -1,4 +1,5 @@
 """A candidate's results against what the untouched file gives."""
+import math
 import os
 import tempfile
 
@@ -84,6 +85,17 @@ one, two, three = (with_(base, *((i, f(i)) for i in range(64, 72))) for f in (
     lambda i: i % 7 * 30, lambda i: 200 - i % 5 * 9 if i != 66 else 91, lambda i: 300 + i))
 half = with_(one, *((i, nan) for i in range(68, 72)))   # memory that no one wrote: NaN at first,
 other = with_(half, *((i, 777.25) for i in range(68, 72)))      # then this
+
+
+@pytest.mark.parametrize("kind, most, mine, right", [
+    (torch.float32, 3.4028234e38, math.inf, True), (torch.float32, 3.4028234e38, -math.inf, False),
+    (torch.float32, 3e38, math.inf, False), (torch.float16, -65504, -math.inf, True),
+    (torch.float16, 30000, math.inf, False), (torch.complex64, 1, math.inf, False)])
+def test_an_infinity_is_right_only_where_a_rounding_makes_it_one(judge, kind, most, mine, right):
+    x = base.to(kind)
+    wrong, chance, undetermined, _ = judge([with_(x, (3, most))] * 2, with_(x, (3, mine)))
+    assert wrong == "fine" if right else "1 of 100 elements wrong, first [3] = " in wrong
+    assert not right or (chance, undetermined) == (0, [])
 
 
 @pytest.mark.parametrize("runs, mine, expected", [

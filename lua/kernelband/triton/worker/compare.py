@@ -127,11 +127,9 @@ class Reference:
         if str(dtype) != leaf.get("dtype") or shape != leaf.get("shape"):
             return {"wrong": "%s is %s %s, expected %s %s" % (
                 path, leaf.get("dtype"), leaf.get("shape"), dtype, shape)}
-        n = want.numel()
-        if not n:
+        if not (n := want.numel()):
             return out
-        data = self.read(file, leaf, n * want.element_size())
-        if data is None:
+        if (data := self.read(file, leaf, n * want.element_size())) is None:
             return {"wrong": "%s: its bytes are missing" % path}
         where = "cpu" if n <= FEW else self.device      # starting the kernels would take longer
         got, want = data.view(dtype).to(where), want.to(where)
@@ -201,6 +199,7 @@ class Reference:
         units = [UNITS[x] for x in {kind, *self.precision()} if x in UNITS]
         u = FLOAT8 if "float8" in kind else math.prod(max(units or [UNITS["float64"]]))
         off, first, chance, far_apart, worst = 0, 0, 0, False, 0.0
+        top = torch.finfo(want.dtype).max       # less than rounding below it infinity is right, too
         for at, w, g, *again in chunks(want, got, *others):
             limit = u * (w.abs() + mean) + 1e-30
             far = torch.maximum(limit, (w.abs() + mean) / 16)   # runs further apart do not agree
@@ -219,7 +218,8 @@ class Reference:
             left[:whole].view(-1, GROUP)[many] = True
             far_apart |= bool(raced.any())
             limit += 4 * torch.where(spread > limit / 4, spread, 0.0)
-            bad = ~((w == g) | (torch.isnan(w) & torch.isnan(g)) | (d <= limit)) & ~left
+            over = torch.isinf(g) & (torch.sgn(g) == torch.sgn(w)) & (w.abs() + limit >= top)
+            bad = ~((w == g) | (torch.isnan(w) & torch.isnan(g)) | (d <= limit) | over) & ~left
             ratio = (d / limit)[torch.isfinite(d) & ~left & ~bad]
             worst = max(worst, float(ratio.max()) if ratio.numel() else 0.0)
             if bool(bad.any()):
