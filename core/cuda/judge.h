@@ -61,3 +61,14 @@ DEVICE int is_wrong(double c, double r, double limit, int dtype, int exact,
     }
     return exact ? c != r : !(fabs(c - r) <= limit);
 }
+
+// How many limits an element is off; 0 where is_wrong() alone says that it is wrong: where there is
+// a mismatch.
+DEVICE double excess_of(double c, double r, double limit, int dtype)
+{
+    double over = dtype == F16 ? 0x1.ffep15 : dtype == F32 ? 0x1.ffffffp127
+                : dtype == BF16 ? 0x1.ffp127 : INFINITY;
+    double d = isfinite(c) ? fabs(c - r)
+             : isinf(c) && !signbit(c) == !signbit(r) ? over - fabs(r) : 0;
+    return !isfinite(r) || !(d > 0) ? 0 : limit > 0 ? d / limit : INFINITY;
+}

@@ -253,9 +253,8 @@ extern "C" __global__ void kit_compare(const void *got, int dtype, const double 
             double d = c - r;
             err += d * d;
             ref += r * r;
-            if (d != 0)
-                worst = fmax(worst, limit > 0 ? fabs(d) / limit : 1.0 / 0.0);
         }
+        worst = fmax(worst, excess_of(c, r, limit, dtype));
     }
     err = of_block(err, plus());
     ref = of_block(ref, plus());

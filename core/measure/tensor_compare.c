@@ -136,7 +136,8 @@ static void judge_element(struct judge *j, size_t i, double c)
     } else {
         bool over = isinf(c) && isfinite(r) && !signbit(c) == !signbit(r);
         ok = special_ok(j, c, r, limit);
-        excess = ok ? 0 : over ? (j->overflow - fabs(r)) / limit : INFINITY;
+        excess = over ? fmax(0, (j->overflow - fabs(r)) / limit)
+               : ok ? 0 : INFINITY;
         sum->nan_mismatch += !ok && !over;
     }
     if ((!ok || isnan(c))

@@ -238,13 +238,17 @@ static double rounded(double v, int dtype)
     return kb_tensor_get(&word, (enum kb_dtype)dtype, 0);
 }
 
+static struct bound of(const struct kb_bound *b)
+{
+    return (struct bound){ b->u_out, b->u_acc, b->reduction, b->tiny,
+                           b->exact };
+}
+
 static int gpu_says(const void *got, enum kb_dtype dtype, double r, double s,
                     const struct kb_bound *b, int *mismatch)
 {
-    const struct bound bound = { b->u_out, b->u_acc, b->reduction,
-                                 b->tiny, b->exact };
     double c = kb_tensor_get(got, dtype, 0);
-    double limit = limit_of(bound, r, fmax(fabs(r), isfinite(s) ? s : 0));
+    double limit = limit_of(of(b), r, fmax(fabs(r), isfinite(s) ? s : 0));
     int64_t v = 0;
     if (dtype == KB_I64)
         memcpy(&v, got, sizeof v);
@@ -307,6 +311,13 @@ START_TEST(the_gpu_judges_as_the_host_does)
         ck_assert_int_eq(kb_tensor_compare(&word, dtype, &r, &s, 1, &b, 7,
                                            &host), KB_OK);
         int gpu = gpu_says(&word, dtype, r, s, &b, &mismatch);
+        double excess = excess_of(kb_tensor_get(&word, dtype, 0), r,
+                                  limit_of(of(&b), r, s), (int)dtype);
+        ck_assert_msg(b.exact || mismatch || dtype >= KB_I8
+                      || (float)excess == (float)host.max_excess,
+                      "dtype %d: %g for %g: off %g limits, on the host %g",
+                      (int)dtype, kb_tensor_get(&word, dtype, 0), r, excess,
+                      host.max_excess);
         ck_assert_msg(gpu == (int)host.bad && (b.exact || mismatch
                                                == (int)host.nan_mismatch),
                       "dtype %d: %g for %g, exact %d: host %d %d, GPU %d %d",
