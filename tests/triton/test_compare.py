@@ -87,15 +87,41 @@ half = with_(one, *((i, nan) for i in range(68, 72)))   # memory that no one wro
 other = with_(half, *((i, 777.25) for i in range(68, 72)))      # then this
 
 
-@pytest.mark.parametrize("kind, most, mine, right", [
-    (torch.float32, 3.4028234e38, math.inf, True), (torch.float32, 3.4028234e38, -math.inf, False),
-    (torch.float32, 3e38, math.inf, False), (torch.float16, -65504, -math.inf, True),
-    (torch.float16, 30000, math.inf, False), (torch.complex64, 1, math.inf, False)])
-def test_an_infinity_is_right_only_where_a_rounding_makes_it_one(judge, kind, most, mine, right):
+def just_below(kind):
+    return float(torch.nextafter(torch.tensor(torch.finfo(kind).max, dtype=kind),
+                                 torch.tensor(0., dtype=kind)))
+
+
+@pytest.mark.parametrize("kind, wanted, mine, right", [
+    *((kind, just_below(kind), math.inf, True) for kind in (
+        torch.float16, torch.bfloat16, torch.float32)),
+    (torch.float16, -just_below(torch.float16), -math.inf, True),
+    (torch.float32, just_below(torch.float32), -math.inf, False),
+    # What is the largest number was put there: by a clamp, or as a mask's.
+    *((kind, torch.finfo(kind).min, -math.inf, False) for kind in (
+        torch.float16, torch.bfloat16, torch.float32, torch.float64)),
+    (torch.float8_e5m2, 49152, math.inf, False),
+    (torch.float32, 3e38, math.inf, False), (torch.float16, 30000, math.inf, False),
+    (torch.complex64, 1, math.inf, False),
+    *((kind, math.inf, mine, False) for mine in (5, -math.inf, nan) for kind in (
+        torch.float16, torch.float32, torch.float64)),
+    (torch.float32, -math.inf, -math.inf, True)])
+def test_an_infinity_is_right_only_where_it_is_expected_or_a_rounding_makes_it_one(
+        judge, kind, wanted, mine, right):
     x = base.to(kind)
-    wrong, chance, undetermined, _ = judge([with_(x, (3, most))] * 2, with_(x, (3, mine)))
+    wrong, chance, undetermined, _ = judge([with_(x, (3, wanted))] * 2, with_(x, (3, mine)))
     assert wrong == "fine" if right else "1 of 100 elements wrong, first [3] = " in wrong
     assert not right or (chance, undetermined) == (0, [])
+
+
+@pytest.mark.parametrize("fill", [-1e4, -1e9, torch.finfo(torch.float32).min, -math.inf])
+@pytest.mark.parametrize("many", [1, 60])
+@pytest.mark.parametrize("off", [0, 1e-6, 1e-3])
+def test_what_a_mask_puts_in_a_result_says_nothing_of_how_far_the_rest_may_be_off(
+        judge, fill, many, off):
+    x = with_(torch.arange(100).float().sin(), *((i, fill) for i in range(many)))
+    wrong, *_ = judge([x, x], with_(x, (70, float(x[70]) + off)))
+    assert wrong == "fine" if off < 1e-3 else "1 of 100 elements wrong, first [70] = " in wrong
 
 
 @pytest.mark.parametrize("runs, mine, expected", [

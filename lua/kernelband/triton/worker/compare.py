@@ -15,8 +15,10 @@ WHOLE_MOST, INPUTS_WHOLE = 1 << 30, 256 << 20
 # Elements that are compared at once; that the CPU compares. MORE runs of the reference before it is
 # believed against a candidate, and RACES times as many of a shape whose runs are far apart, if one
 # keeps no more than INPUTS_WHOLE. Results of tests stay on the GPU where TESTS_KEPT times as much
-# is free. ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row.
+# is free. ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row. What is
+# OUTLYING times as large as the smallest quarter (what a mask puts there) says nothing of others.
 CHUNK, FEW, MORE, RACES, TESTS_KEPT, ROUNDED, GROUP = 1 << 23, 1 << 14, 4, 4, 32, 0.02, 8
+OUTLYING = 1000
 # Half a unit in the last place of what is computed with, and how many a sum may be off.
 UNITS = {"float64": (2 ** -53, 256), "float32": (2 ** -24, 256), "float16": (2 ** -11, 8),
          "tf32": (2 ** -11, 8), "bfloat16": (2 ** -8, 8)}
@@ -185,24 +187,28 @@ class Reference:
         chunks = lambda *tensors: ((at, *(t[at:at + CHUNK].to(wide) for t in tensors))
                                    for at in range(0, n, CHUNK))
 
+        sizes = [x for x in want[::n // FEW + 1].to(wide).abs().tolist() if 0 < x < math.inf]
+        most = OUTLYING * sorted(sizes)[len(sizes) // 4] if sizes else math.inf
+
         def rms(of):
-            squares = (x[torch.isfinite(x)].abs().square() for x in of)
+            squares = (x[torch.isfinite(x) & (w.abs() <= most)].abs().square() for x, w in of)
             total, count = map(sum, zip(*[(float(x.sum()), len(x)) for x in squares]))
             return math.sqrt(total / count) if count else 0.0
-        mean, own = rms(w for _, w in chunks(want)), 0.0
+        mean, own = rms((w, w) for _, w in chunks(want)), 0.0
         if exact is not None:
-            own = rms(w - e for _, w, e in chunks(want, exact))
-            if own > mean / 16:
+            if (own := rms((w - e, w) for _, w, e in chunks(want, exact))) > mean / 16:
                 exact = None            # it computes something else in float64
         kind = str(want.dtype).replace("torch.", "").replace("complex64", "float32")
         # A share of a number of this type, or of the tensor's mean, that is rounding's.
         units = [UNITS[x] for x in {kind, *self.precision()} if x in UNITS]
         u = FLOAT8 if "float8" in kind else math.prod(max(units or [UNITS["float64"]]))
         off, first, chance, far_apart, worst = 0, 0, 0, False, 0.0
-        top = torch.finfo(want.dtype).max       # less than rounding below it infinity is right, too
+        # Less than rounding below it infinity is right, too. What is equal to it was put there.
+        top = torch.finfo(want.dtype).max if want.itemsize > 1 else math.inf
         for at, w, g, *again in chunks(want, got, *others):
-            limit = u * (w.abs() + mean) + 1e-30
-            far = torch.maximum(limit, (w.abs() + mean) / 16)   # runs further apart do not agree
+            size = w.abs()
+            limit = u * (size + mean) + 1e-30
+            far = torch.maximum(limit, (size + mean) / 16)      # runs further apart do not agree
             left, raced, spread = limit < 0, limit < 0, torch.zeros_like(limit)     # none as yet
             for x in again:
                 same = (w == x) | (torch.isnan(w) & torch.isnan(x))
@@ -218,8 +224,9 @@ class Reference:
             left[:whole].view(-1, GROUP)[many] = True
             far_apart |= bool(raced.any())
             limit += 4 * torch.where(spread > limit / 4, spread, 0.0)
-            over = torch.isinf(g) & (torch.sgn(g) == torch.sgn(w)) & (w.abs() + limit >= top)
-            bad = ~((w == g) | (torch.isnan(w) & torch.isnan(g)) | (d <= limit) | over) & ~left
+            over = torch.isinf(g) & (g.sgn() == w.sgn()) & (size < top) & (size + limit >= top)
+            near = torch.isfinite(w) & (d <= limit) | over
+            bad = ~((w == g) | (torch.isnan(w) & torch.isnan(g)) | near) & ~left
             ratio = (d / limit)[torch.isfinite(d) & ~left & ~bad]
             worst = max(worst, float(ratio.max()) if ratio.numel() else 0.0)
             if bool(bad.any()):
@@ -247,13 +254,12 @@ class Reference:
                     chance=int(chance.sum()), told=told)
 
     def do_machine(self):
-        torch = self.torch
         import triton
-        out = {"torch": torch.__version__, "triton": triton.__version__, "language": "triton",
+        out = {"torch": self.torch.__version__, "triton": triton.__version__, "language": "triton",
                "unjailed": self.unjailed}
         if self.cpu:
             return dict(out, name="Triton's interpreter on the CPU", interpreter=True)
-        p = torch.cuda.get_device_properties(self.device)
+        p = self.torch.cuda.get_device_properties(self.device)
         get = lambda name: finite(getattr(p, name, None)) or 0
         return dict(out, name=p.name, sm_count=p.multi_processor_count, memory_bytes=p.total_memory,
                     capability=[p.major, p.minor], uuid=str(getattr(p, "uuid", "")), **some(

@@ -49,8 +49,7 @@ class Hold:
 
     def enter(self, metadata):
         self.launches += 1
-        stream = metadata.get().get("stream")
-        if stream:                              # the one that is timed is 0
+        if stream := metadata.get().get("stream"):      # the one that is timed is 0
             self.streams.add(stream)
 
     @contextlib.contextmanager

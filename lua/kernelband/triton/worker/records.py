@@ -59,8 +59,7 @@ class Records:
                        "can: %s" % (s["label"], seen["why"]))
         stretch = 1.0
         for again in range(3):
-            bad = self.suspicion(seen, known, timed_ns * stretch)
-            if not bad or again == 2:
+            if not (bad := self.suspicion(seen, known, timed_ns * stretch)) or again == 2:
                 break
             seen, now = self.record(child), self.record(self.reference)
             if now.get("why"):

@@ -171,8 +171,7 @@ class Untouched:
 
     def leave_out(self, why):
         """The shape at hand; not the last one, nor many."""
-        n = len(self.found.left_out)
-        if n + 1 < self.count and n < LEFT_OUT_MOST:
+        if (n := len(self.found.left_out)) + 1 < self.count and n < LEFT_OUT_MOST:
             self.found.left_out[str(self.at["i"])] = "%s: %s" % (self.at["label"], why)
             return True
 
@@ -236,8 +235,7 @@ class Untouched:
             r = self.reference.ask(op, leaves=shown.get("leaves"), file=self.file, exact=exact,
                                    room=self.room, **request)
         except Lost as e:
-            late = e.verdict == "timeout"
-            if late or not exact or self.reference.pid is not None:
+            if (late := e.verdict == "timeout") or not exact or self.reference.pid is not None:
                 raise Lost("timeout" if late else "launch_failed",
                            "the reference: " + e.reason, missing=e.missing) from None
             self.revive()
