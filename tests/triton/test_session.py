@@ -117,7 +117,7 @@ def test_memory_that_others_have_is_waited_for_a_while_with_the_gpu_left_to_them
     assert verdict == "launch_failed" and seconds >= gpu.worker.MEMORY_S and had
     for how in "cheated", "build_failed":               # what only says so is not waited for
         verdict, seconds, _ = waited(gpu, a, "inputs", 30, how=how,
-                                     text="it says it needs more memory than is free")
+                                     text="it needs more of the GPU than is free")
         assert (verdict, seconds) == (how, 0.0)
 
 
@@ -127,8 +127,11 @@ def test_a_gpu_that_others_fill_is_waited_for_before_a_file_is_opened_on_it(gpu,
     def full(stand, request):
         if gpu.clock.now < until:
             fail("no GPU to run Triton kernels on: torch says: CUDA error: " + text)
-    gpu.on["load"], begun, until = full, gpu.clock.now, gpu.clock.now + 100
+    alive = []
+    gpu.clock.slept = lambda seconds: alive.append(len(gpu.alive()))
+    gpu.on["machine"], begun, until = full, gpu.clock.now, gpu.clock.now + 100
     s = gpu.session(open_s=50)
+    assert alive and not any(alive)             # nothing of it has the GPU while others want it
     assert gpu.clock.now >= until and len(gpu.alive()) == 2     # of the last try alone
     assert gpu.judge(s, UNTOUCHED, baseline=True)["verdict"] == "ok"    # its time has just begun
     s.close()
@@ -137,10 +140,14 @@ def test_a_gpu_that_others_fill_is_waited_for_before_a_file_is_opened_on_it(gpu,
         gpu.session()
     assert lost.value.lacks_memory() and text in lost.value.reason
     assert gpu.worker.LOCK_S <= gpu.clock.now - begun < gpu.worker.LOCK_S + 5
-    gpu.on["load"], begun = lambda stand, request: fail("no such name"), gpu.clock.now
-    with pytest.raises(gpu.worker.Lost):
-        gpu.session()
-    assert gpu.clock.now == begun                               # that is no lack of memory
+    assert gpu.alive() == [] and not any(os.path.exists(stand.scratch) for stand in gpu.made)
+    del gpu.on["machine"]
+    begun = gpu.clock.now
+    for text in "no such name", "CUDA out of memory":
+        gpu.on["load"] = lambda stand, request, text=text: fail(text)
+        with pytest.raises(gpu.worker.Lost):
+            gpu.session()
+    assert gpu.clock.now == begun               # what a file lacks is not waited for before it runs
 
 
 def test_what_a_candidate_and_the_reference_do_not_need_is_given_back_while_memory_lacks(gpu):

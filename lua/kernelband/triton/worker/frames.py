@@ -11,7 +11,7 @@ import traceback
 FRAME_MAX, SPIN_S, PARENTS_SPIN_S = 64 << 20, 3e-4, 2e-3
 # In a refusal for lack of memory, and what tells of it: torch's words, cuBLAS', the driver's where
 # it can't give a process the GPU.
-LACKING = "more memory than is free"
+LACKING = "more of the GPU than is free"
 LACKS = "OutOfMemory", "out of memory", "ALLOC_FAILED", "busy or unavailable"
 REDRAW = "redraw", "inputs that no two writes share"    # timed ones are to be drawn otherwise
 

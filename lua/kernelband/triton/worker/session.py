@@ -29,25 +29,28 @@ class Session(Sharing, Untouched, Timing, Records):
 
     def __init__(self, device, task):
         self.device, self.task, self.found, self.recorded = device, task, Found(), {}
-        self.spares, self.roomy = [], device != "cpu"   # processes that wait for the next candidate
-        self.dying = []                 # (pid, folder) of killed children
+        # Processes that wait for the next candidate; (pid, folder) of killed ones.
+        self.spares, self.dying, self.roomy = [], [], device != "cpu"
         self.patient(self.start, most=LOCK_S)   # no one waits for a GPU that we have
+        (self.reference, *self.gone), self.spares = self.spares, []     # what makes the room, too
+        room = self.gone[0].begin("room") if self.gone else dict
+        self.load(self.reference, task["source"])()
+        with contextlib.suppress(Lost):         # where there is none files will do
+            self.room = room()
         self.share(self.machine.get("uuid") or device)
         if device != "cpu":
             know_gpu(self.machine, task.get("counters", True))
         self.shown = new_folder()
 
     def start(self):
-        """The first processes, and the file in the reference. The time to open runs from here."""
+        """The first processes, which open the GPU. The time to open a file runs from here."""
         Child.deadline = time.monotonic() + (self.task.get("open_s") or OPEN_S)
-        self.end_spares()                       # of a try before this one
-        self.spares = [Child(self.device) for _ in range(1 + self.roomy)]
-        room = self.spares[-1].begin("room") if self.roomy else dict
-        self.load(self.spares[0], self.task["source"])()
-        (self.reference, *self.gone), self.spares = self.spares, []     # what made the room, too
-        self.machine = self.reference.ask("machine")
-        with contextlib.suppress(Lost):         # where there is none files will do
-            self.room = room()
+        try:
+            self.spares.extend(Child(self.device) for _ in range(1 + self.roomy))
+            self.machine = self.spares[0].ask("machine")
+        except (Lost, OSError):
+            self.end_spares()
+            raise
 
     def loading(self, source):
         return {"source": source, "kind": self.task["kind"], "name": self.task["module"],
