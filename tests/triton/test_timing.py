@@ -160,7 +160,7 @@ def test_a_few_short_shapes_of_many_are_timed_by_new_pairs_only_where_a_verdict_
     assert [row["interval"] == "pairs of processes" for row in out["shapes"]] == \
         [k < pairs for k in range(8)]
     # What two processes differ in is the same for all shapes: it does not average out.
-    common = 1.96 * 40 * (1 / 5000 / (2 if pairs else 1) + 7 / 50000) / 8
+    common = 1.96 * 60 * (1 / 5000 / (2 if pairs else 1) + 7 / 50000) / 8
     assert math.log(out["speedup_high"] / out["speedup_low"]) / 2 == pytest.approx(common, rel=0.2)
 
 
@@ -581,13 +581,13 @@ def test_further_pairs_for_which_the_gpu_is_not_free_do_not_count(gpu):
     assert out["verdict"] == "ok" and len(out["pairs"]) == 1
 
 
-@pytest.mark.parametrize("spread_ns, least, most", [(40, 0.95, 0.99), (80, 0.85, 0.9)])
-def test_the_interval_of_short_calls_is_that_of_its_pairs_where_those_spread_far(
-        worker, spread_ns, least, most):
-    """Two of each order, of calls of 5 us: that 80 ns are told from the 40 that are known."""
+@pytest.mark.parametrize("spread_ns, least", [(60, 0.95), (80, 0.92), (120, 0.83)])
+def test_an_interval_of_short_calls_is_wider_where_their_pairs_spread_far(
+        worker, spread_ns, least):
+    """Of two pairs of each order, and calls of 5 us; what is known is 60 ns."""
     drawn, held = random.Random(7), 0
     for _ in range(4000):
         sides = [[drawn.gauss(0, spread_ns / 5000) for _ in range(2)] for _ in "AB"]
         _, low, high = worker.of_pairs(sides, 5000, True, worker.fmean)
         held += low <= 0 <= high
-    assert least <= held / 4000 <= most
+    assert least <= held / 4000 <= 0.99

@@ -20,7 +20,7 @@ BOUND_S, BOUND_LEAST_S, BOUND_MOST = 3.0, 0.5, 768
 # of the whole with more than SHORT_HALF on each side, it is timed in MORE_PAIRS more pairs of
 # processes; not what is HOPELESS times as slow by the first pair's interval. A winner is timed by
 # CONFIRM_PAIRS in all. One of LOOKS results is compared where no one can tell which.
-SHORT_NS, SHORT_HALF, MORE_PAIRS, HOPELESS, CONFIRM_PAIRS, LOOKS = 8e3, 0.02, 3, 1.05, 6, 32
+SHORT_NS, SHORT_HALF, MORE_PAIRS, HOPELESS, CONFIRM_PAIRS, LOOKS = 8e3, 0.03, 3, 1.05, 6, 32
 
 
 def column(samples, k):
@@ -51,10 +51,6 @@ class Timing:
                 self.compare_shape(child, s, seed, part=True)
         return got
 
-    def spin_of(self, s):
-        """ns that the GPU is kept busy for, so that the host gets ahead."""
-        return 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
-
     def in_turns(self, child, s, options):
         """Calls of the reference, A, and of the child, B, in turn; of a shape whose results were
         compared one is recorded and one is compared again: where those lay that were checked,
@@ -63,7 +59,9 @@ class Timing:
         that no one can tell beforehand two more are compared after all that count: one in its
         turn, which nothing tells from those before it, and one of the other kind."""
         start, baseline, confirm = self.clock(), s["baseline"], options.get("confirm")
-        budget, spin, lanes = self.left_s * 1e9 / s["left"], self.spin_of(s), s.get("lanes")
+        budget, lanes = self.left_s * 1e9 / s["left"], s.get("lanes")
+        # ns that the GPU is kept busy for, so that the host gets ahead.
+        spin = 0 if self.device == "cpu" else min(SPIN_MOST, 2 * s["host"] + 1e5)
         cost = s["first"] + s["baseline_first"] + 2 * (spin + 500000)
         most, narrow = (2 * LANES, NARROW / 2) if baseline else (LANES, NARROW)
         # Of six one honest call would be enough for the parent's clock to say nothing.
