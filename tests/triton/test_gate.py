@@ -56,7 +56,7 @@ def test_a_triton_that_is_too_old_is_recognised(worker):
 
 
 def test_the_interval_of_a_short_call_knows_that_processes_differ(worker):
-    # 1.96 * 40 ns of 4 us is 0.0196, of 400 us nothing to speak of.
+    # 1.96 * 60 ns of 4 us is 0.0294, of 400 us nothing to speak of.
     assert ["%.3f %.4f %.4f" % worker.of_processes(0.017, 0.005, 0.029, ns, False)
-            for ns in (4e3, 4e5)] == ["0.017 -0.0060 0.0400", "0.017 0.0050 0.0290"]
+            for ns in (4e3, 4e5)] == ["0.017 -0.0148 0.0488", "0.017 0.0050 0.0290"]
     assert worker.of_processes(0.017, None, None, 4e3, False) == (0.017, None, None)
