@@ -93,7 +93,7 @@ local function baseline(task, r, language)
   out.speedup, out.speedup_low, out.speedup_high, out.time_ns = 1, 1, 1, 1e6
   out.timed_kinds = { "normal", "uniform" }
   out.rooms = { { ns = 1 } }
-  for i = 1, #out.shapes do out.rooms[1 + i] = { base_share = 1e-8 * (i + r:uniform()) } end
+  for i = 1, #out.shapes do out.rooms[1 + i] = { base_share = { 1e-8 * (i + r:uniform()) } } end
   return out
 end
 

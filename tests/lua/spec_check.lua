@@ -217,6 +217,112 @@ judge_two("exp((double)a[i] * 29.000015258789062f * 3.0594065189361572f)",
     "expf(a[i] * 29.000015258789062f * 3.0594065189361572f) / (a[i] == 0 && b[i] > 0 ? 0.f : 1)" },
 }, "integers")
 
+-- Tasks of strangers, each by its loop over rows or elements: exact, its answer in float64,
+-- baseline and candidates. fields: what else the task says; outputs, of which y has rows and columns
+-- where there are several, or each; rows, of all shapes but the first.
+local function judge_other(o)
+  local core = require "kernelband.core"
+  local dir, kind = t.folder(), o.kind or "float"
+  local made = o.outputs or { "y" }
+  local function source(suffix, wide, body)
+    local args = { ("const %s *a, const %s *b"):format(kind, kind) }
+    for _, name in ipairs(made) do args[#args + 1] = wide .. " *" .. name end
+    return ([[
+#include <math.h>
+#include <stdint.h>
+static inline float cut(float v)
+{
+    union { float f; uint32_t u; } b = { v };
+    b.u = (b.u + 0x7fff) & 0xffff0000u;
+    return b.f;
+}
+void other%s(%s, int rows, int cols)
+{
+    for (int r = 0; r < rows; r++, a += cols, b += cols) {
+        %s
+    }
+}]]):format(suffix, table.concat(args, ", "), body)
+  end
+  local short = kind == "double" and "f64" or "f32"
+  local args, of_row = {}, o.each and "{ 'rows', 'cols' }" or "{ 'rows' }"
+  for _, name in ipairs(made) do
+    args[#args + 1] = ("{ '%s', '%s', 'out', %s }"):format(name, short,
+      name == "y" and #made > 1 and "{ 'rows', 'cols' }" or of_row)
+  end
+  local function put(name, text) assert(core.system.write_file(dir .. "/" .. name, text)) end
+  put("reference.c", source("_f64", "double", o.exact))
+  put("baseline.c", source("", kind, o.baseline))
+  put("task.lua", ([[return { name = "other", summary = "of a stranger",
+    args = { { "a", "%s", "in", { "rows", "cols" } }, { "b", "%s", "in", { "rows", "cols" } }, %s,
+             { "rows", "i32" }, { "cols", "i32" } }, %s
+    shapes = { smoke = { { rows = 1, cols = 7 }, { rows = %d, cols = 1000 } },
+               timed = { { rows = %d, cols = 512 } }, held_out = { { rows = %d, cols = 4099 } } },
+    work = function(s) return { flops = 2 * s.rows * s.cols, bytes = 8 * s.rows * s.cols } end,
+    reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]]):format(short, short,
+    table.concat(args, ", "), o.fields or "", o.rows or 20, o.rows or 40, o.rows or 33))
+  evaluator = worker.start { task = task.load(dir), device = "cpu" }
+  for _, row in ipairs(o.candidates) do
+    t.test(("a kernel that %s is %s"):format(row[1], row[2]), function()
+      local got, reason = judge_source(source("", kind, row[3]))
+      t.equal(got, row[2], reason)
+      t.contains(reason or "", row.says or "")
+    end)
+  end
+  evaluator.close()
+end
+local each = "for (int c = 0; c < cols; c++) y[r * cols + c] = %s;"
+local sums = "reduction = function(s) return s.cols end,"
+local function sum(type, of, from)
+  return ("%s s = 0; for (int c = %s) s += %s; y[r] = s;"):format(type,
+    from or "0; c < cols; c++", of)
+end
+
+judge_other { each = true, exact = each:format "b[c] == 1 ? -1e9 : (double)a[c]",
+  baseline = each:format "b[c] == 1 ? -1e9f : a[c]",
+  candidates = {
+    { "asks for a mask in another way", "ok", each:format "b[c] != 1 ? a[c] : -1e9f" },
+    { "leaves a mask out", "wrong", each:format "a[c]" },
+    { "puts another number where the mask is", "wrong", each:format "b[c] == 1 ? 1e9f : a[c]" },
+  } }
+judge_other { each = true, exact = each:format "b[c] == 3 ? (double)a[c] : 0",
+  baseline = each:format "b[c] == 3 ? a[c] : 0",
+  candidates = { { "keeps the half of what a mask keeps", "wrong",
+                   each:format "b[c] == 3 ? a[c] / 2 : 0" } } }
+judge_other { kind = "double", fields = sums, exact = sum("double", "a[c]"),
+  baseline = sum("double", "a[c]"), candidates = {
+    { "sums doubles backwards", "ok", sum("double", "a[c]", "cols; c-- > 0;") },
+    { "sums doubles in floats", "wrong", sum("float", "a[c]") },
+  } }
+judge_other { each = true, exact = each:format "exp(40 * (double)a[c])",
+  baseline = each:format "(float)exp(40 * (double)a[c])", candidates = {
+    { "has a steep function in floats", "ok", each:format "expf(40 * a[c])" },
+    { "has a steep function of inputs of lower precision", "wrong",
+      each:format "expf(40 * cut(a[c]))" },
+  } }
+local means = [[
+        double m = 0;
+        for (int c = 0; c < cols; c++) m += a[c];
+        m /= cols;
+        for (int c = 0; c < cols; c++) y[r * cols + c] = a[c] - m;
+        mean[r] = m%s;]]
+judge_other { outputs = { "y", "mean" }, fields = sums, exact = means:format "",
+  baseline = means:format "", candidates = {
+    { "has a small output of low precision beside a large one", "wrong",
+      means:format " + (cols > 4000 ? 1e-5 : 0)",
+      says = "the RMS error of mean" },
+  } }
+local last = sum("float", "a[c] * b[c]", "0; c < (cols > 4000 ? cols - 3 : cols); c++")
+judge_other { rows = 1, fields = sums, exact = sum("double", "(double)a[c] * b[c]"),
+  baseline = sum("float", "a[c] * b[c]"), candidates = {
+    { "sums a single number backwards", "ok", sum("float", "a[c] * b[c]", "cols; c-- > 0;") },
+    { "sums a single number in a lower precision", "wrong", sum("float", "cut(a[c]) * cut(b[c])") },
+    { "leaves the last terms of a single number out", "wrong", last },
+  } }
+judge_other { fields = sums .. "accumulate = 'bf16',", exact = sum("double", "(double)a[c] * b[c]"),
+  baseline = sum("float", "a[c] * b[c]"), candidates = {
+    { "rounds terms to what the task allows", "ok", sum("float", "cut(a[c] * b[c])") },
+  } }
+
 -- Where the keys that count have the value 0, what is left is of weights about the
 -- smallest normal number: some kernels flush those, and none is worse for it.
 t.test("attention that flushes tiny weights to 0 is right", function()

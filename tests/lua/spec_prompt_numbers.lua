@@ -130,7 +130,7 @@ local function fixed_lines(task, machine, baseline, language)
         amount(work.bytes, "B"))
     local k = tasks.terms(task, "reduction", s)
     terms[i], limits[i] = ("%.0f"):format(k), ("%.2g"):format(
-      baseline.rooms[1 + i].base_share * math.max(8, math.sqrt(k)))
+      baseline.rooms[1 + i].base_share[1] * math.max(8, math.sqrt(k)))
     same = same and terms[i] == terms[1]
   end
   local all = same and terms[1]

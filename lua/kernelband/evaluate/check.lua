@@ -21,15 +21,16 @@ local check = {}
 local drawn_of = { held_out = 2, timed = 1 }
 
 local fail, secret_seed = verdict.fail, verdict.secret_seed
-local least_for_rms = 32                -- of a few errors one can be 0 by luck
+-- Of a few errors one can be 0 by luck; what the draws may take that make them more.
+local least_for_rms, draws_ns = 32, 10 ^ 9 // 1
 local orders = 3                        -- more runs of a kernel whose bits differ
 -- Answers to inputs near by: how many, by how many roundings at most an input moves, and how
 -- many times what the answer moves by, on the average for a move of one, a limit grows. What is
 -- off after the first row has the second, in which two moves seldom cancel in each answer; a
 -- kernel of several steps loses a few roundings in each.
-local nearby = { { answers = 6, most = 1, times = 2 }, { answers = 24, most = 8, times = 8 } }
+local nearby = { { answers = 8, most = 1, times = 2 }, { answers = 24, most = 8, times = 8 } }
 -- After the first row an answer that is so many limits off is not looked at again, unless few of
--- its elements are off: of 1 element in 64 the moves of two inputs cancel in each of six answers.
+-- its elements are off: for 1 element in 128 all eight answers move by the same.
 local hopeless, cancel = 1000, { few = 8, share = 1 / 32 }
 
 -- nudged: these inputs are taken 1 to most roundings away.
@@ -94,22 +95,31 @@ local function bound(s, room, distribution)
   return lists.with(own, { reduction = k })
 end
 
+-- Where answers to inputs near by go, if inputs and the output are such that a rounding moves them.
+local function near_of(s, room, arg)
+  local rounded = s.task.args[arg].dtype:find "f" and s.reference_wide
+  return rounded and #task.nudged(s.task) > 0 and rooms.near(s, room)
+end
+
 -- An output with elements beyond the bound, r, once more under a wider one: its limits grow by
 -- what the answer moves by when each input moves by a few roundings. An error so
 -- small is that of a kernel which is exact on inputs next to those it was given (backward error:
 -- Higham, sec. 1.5), and the bound of a sum does not know how much an answer hangs on its inputs.
+-- One such answer is held against the one before: where an answer jumps at the very input that was
+-- given (at the ones of a mask) those near by agree, and nothing more is allowed.
 local function among_nearby(s, room, slot, arg, r, b)
   local a, nudged = s.task.args[arg], task.nudged(s.task)
-  local rounded = #nudged > 0 and not b.exact and a.dtype:find "f" and s.reference_wide
-  local near = rounded and r.nan_mismatch + r.poison_left == 0 and rooms.near(s, room)
+  local near = not b.exact and r.nan_mismatch + r.poison_left == 0 and near_of(s, room, arg)
   if not near then return r end
   local again
   for _, by in ipairs(nearby) do
-    local times = by.times / by.answers / ((by.most + 1) / 2)
+    local times = by.times / (by.answers - 1) / ((by.most + 1) / 2)
+    near.spread:spread(arg, room.expected, room.expected, b, a.dtype, 0,
+                       room.scale or room.expected)
     for k = 1, by.answers do
-      answer(s, room, slot, near.buffers, near.reference, nudged, by.most)
-      near.spread:spread(arg, room.expected, near.buffers, b, a.dtype, times,
-                         k == 1 and (room.scale or room.expected) or nil)
+      local one, before = near[k % 2 + 1], near[(k + 1) % 2 + 1]
+      answer(s, room, slot, one.buffers, one.reference, nudged, by.most)
+      if k > 1 then near.spread:spread(arg, before.buffers, one.buffers, b, a.dtype, times) end
     end
     again = room.buffers:compare(arg, slot, room.expected, near.spread, b)
     local many = again.bad > cancel.few + again.n * cancel.share
@@ -124,16 +134,16 @@ local function among_nearby(s, room, slot, arg, r, b)
   return again
 end
 
--- The outputs of a slot against the expected answer. Returns the sums of the errors.
+-- The outputs of a slot against the expected answer. Returns the sums of the errors of each.
 function check.compare(s, room, slot, distribution)
-  local totals = { err_ss = 0, ref_ss = 0, n = 0 }
-  for _, arg in ipairs(room.outputs) do
+  local totals = {}
+  for k, arg in ipairs(room.outputs) do
     local b = bound(s, room, distribution)
     local r = room.buffers:compare(arg, slot, room.expected, room.scale, b)
     if r.bad > 0 then r = among_nearby(s, room, slot, arg, r, b) end
     if r.bad > 0 and s.judging_baseline then refuse_unwritten(s, room, arg) end
     if r.bad > 0 then refuse_wrong(room, s.task.args[arg].name, r, distribution) end
-    for name, sum in pairs(totals) do totals[name] = sum + r[name] end
+    totals[k] = { err_ss = r.err_ss, ref_ss = r.ref_ss, n = r.n }
   end
   return totals
 end
@@ -173,32 +183,86 @@ local function relative(totals)
   return math.sqrt(totals.err_ss) / math.max(math.sqrt(totals.ref_ss), 5e-324)
 end
 
--- How large the errors are, as a share of the answer's size; nil where errors of these outputs say
--- nothing about precision. The floor is half a rounding of the outputs.
+-- How large the errors of each output are, as a share of its size, 0 where they say nothing
+-- about precision; nil where none does. The floor is half a rounding of the output, or of the sums
+-- that the task allows; in float64, where the reference is rounded as much, sixteen times that.
 function check.share(s, room, totals)
-  if s.task.exact or totals.n < least_for_rms then return nil end
-  local u = core.bound(s.task.args[room.outputs[1]].dtype, {}).u_out
-  if u == 0 then u = 2 ^ -24 end        -- integers
-  return math.max(relative(totals), u / 2)
+  if s.task.exact then return nil end
+  local some = false
+  local shares = lists.collect(totals, function(t, k)
+    local dtype = s.task.args[room.outputs[k]].dtype
+    local of = core.bound(dtype, { accumulate = s.task.accumulate })
+    local u = s.task.accumulate and math.max(of.u_out, of.u_acc) or of.u_out
+    if u == 0 then u = 2 ^ -24 end      -- integers
+    if t.n < least_for_rms then return 0 end
+    some = true
+    return math.max(relative(t), dtype == "f64" and 8 * u or u / 2)
+  end)
+  return some and shares or nil
 end
 
--- Error of the baseline on inputs of the same kind bounds that of the candidate.
+-- What an output moves by for inputs a rounding away, as a share of its size: the RMS of what two
+-- such answers differ by has twice its square. 0 where that is not to be had.
+local function moved(s, room, slot, arg)
+  local near = near_of(s, room, arg)
+  if not near then return 0 end
+  for _, one in ipairs(near) do
+    answer(s, room, slot, one.buffers, one.reference, task.nudged(s.task), 1)
+  end
+  return relative(near[1].buffers:compare(arg, 1, near[2].buffers, nil, { reduction = 1 }))
+         / math.sqrt(2)
+end
+
+-- Error of the baseline on inputs of the same kind, base_share, bounds that of the candidate.
 -- A baseline that sums in float64 is at the floor, and an honest float32 sum of
--- K terms may be sqrt(K) above it (Higham, sec. 4.2); bf16 is thousands above.
-function check.refuse_coarse(room, mine, base_share)
-  local ratio, limit = relative(mine) / base_share, math.max(8, math.sqrt(room.bound.reduction))
-  if ratio > limit then
-    fail("wrong", "%s: its RMS error is %.3g times that of the baseline (limit %.3g): was it "
-         .. "computed in a lower precision?", room.label, ratio, limit)
+-- K terms may be sqrt(K) above it (Higham, sec. 4.2); bf16 is thousands above. Where a function is
+-- steep a quarter of what a rounding of the inputs moves it by is a baseline's error, too.
+function check.refuse_coarse(s, room, slot, mine, base_share)
+  local limit = math.max(8, math.sqrt(room.bound.reduction))
+  for k, t in ipairs(mine) do
+    local share, arg = base_share[k], room.outputs[k]
+    if share > 0 and relative(t) > limit * share then
+      share = math.max(share, moved(s, room, slot, arg) / 4)
+      if relative(t) > limit * share then
+        fail("wrong", "%s: the RMS error of %s is %.3g times that of the baseline (limit %.3g): "
+             .. "was it computed in a lower precision?", room.label, s.task.args[arg].name,
+             relative(t) / share, limit)
+      end
+    end
   end
 end
 
-local function precision(s, room, mine)
-  if not check.share(s, room, mine) then return end
-  verdict.of_baseline(s, check.run, s, room, room.baseline)
-  local _, base = verdict.try(check.compare, s, room, 1, "")
+local function add(sums, more)
+  for k, t in ipairs(more) do
+    local sum = sums[k] or { err_ss = 0, ref_ss = 0, n = 0 }
+    for name, v in pairs(sum) do sum[name] = v + t[name] end
+    sums[k] = sum
+  end
+end
+
+-- Errors of the candidate, those of the draw at hand, beside the baseline's: of further draws where
+-- outputs have few elements.
+local function precision(s, room, program, distribution, mine)
+  if s.task.exact then return end
+  local base, start = {}, core.system.now_ns()
+  local few = lists.best(mine, function(t) return -t.n end)
+  for k = 1, math.ceil(least_for_rms / few.n) do
+    if k > 1 then
+      if core.system.now_ns() - start > draws_ns then break end
+      inputs.fill(s, room, distribution)
+      check.run(s, room, program)
+      check.expect(s, room, 1)
+      add(mine, check.compare(s, room, 1, distribution))
+    end
+    verdict.of_baseline(s, check.run, s, room, room.baseline)
+    local _, totals = verdict.try(check.compare, s, room, 1, distribution)
+    if not totals then return end
+    add(base, totals)
+  end
+  local share = check.share(s, room, base)
+  if not share then return end
   verdict.ran(s, "RMS error against the baseline's")
-  if base then check.refuse_coarse(room, mine, check.share(s, room, base)) end
+  check.refuse_coarse(s, room, 1, mine, share)
 end
 
 -- The draws of a room: { distribution =, seed = or nil }. An evaluation that is
@@ -255,7 +319,7 @@ local function one_draw(s, room, program, draw, twice)
   end
   if distribution ~= s.timed_kinds[1] then return end
   if room.role == "held_out" then
-    precision(s, room, totals)
+    precision(s, room, program, distribution, totals)
   elseif room.role == "timed" and s.judging_baseline then
     room.base.base_share = check.share(s, room, totals)
   end
@@ -281,7 +345,7 @@ function check.timed_outputs(s, room, slots)
     local totals = check.compare(s, room, slot, kind)
     if room.base.base_share and kind == s.timed_kinds[1] then
       verdict.ran(s, "RMS error of timed outputs")
-      check.refuse_coarse(room, totals, room.base.base_share)
+      check.refuse_coarse(s, room, slot, totals, room.base.base_share)
     end
   end
   verdict.ran(s, "outputs of timed calls")

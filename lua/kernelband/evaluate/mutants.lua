@@ -44,7 +44,7 @@ local function caught(s, room, distribution)
   local bad, totals = verdict.try(check.compare, s, room, 1, distribution)
   if bad then return true end
   return room.role ~= "smoke" and distribution == s.timed_kinds[1] and room.mutant_share
-         and verdict.try(check.refuse_coarse, room, totals, room.mutant_share) ~= nil
+         and verdict.try(check.refuse_coarse, s, room, 1, totals, room.mutant_share) ~= nil
 end
 
 -- Puts the mutant of an output in place. Returns whether it is another answer.

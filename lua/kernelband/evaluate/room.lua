@@ -96,14 +96,18 @@ function rooms.pool(s, room, slots, count)
   end), slots)
 end
 
--- Buffers and a reference for the answers to inputs a rounding away, and a scale that holds
--- what those answers differ by; made when first asked for, nil where there is no memory.
+-- Two buffers, each with a reference, for answers to inputs a rounding away, and a scale, spread,
+-- that holds what those answers differ by; made when first asked for, nil where there is no memory.
 function rooms.near(s, room)
   if room.near then return room.near end
   local wide = task.arguments(s.task, room.shape, s.reference_wide)
-  local buffers, spread = s.device:buffers(wide, 1), s.device:buffers(wide, 1)
-  local program = buffers and spread and rooms.load(s, s.reference, room, buffers)
-  room.near = program and { buffers = buffers, spread = spread, reference = program }
+  local near = { spread = s.device:buffers(wide, 1) }
+  for k = 1, near.spread and 2 or 0 do
+    local buffers = s.device:buffers(wide, 1)
+    local program = buffers and rooms.load(s, s.reference, room, buffers)
+    near[k] = program and { buffers = buffers, reference = program }
+  end
+  room.near = near[2] and near[1] and near
   return room.near
 end
 

@@ -91,13 +91,16 @@ local function of_floats(task, dtype, b)
            t_atomic = tiny(task.language == "cuda") }
 end
 
--- The RMS error that is allowed at each timed shape: what the baseline showed there.
+-- The RMS error that is allowed at each timed shape: what the baseline showed there, with a stroke
+-- between outputs.
 local function rms(task, baseline)
   local rooms, timed = reply.list(baseline.rooms), task.shapes.timed
   local cells = collect(not task.exact and timed or {}, function(s, i)
-    local share = reply.at(rooms, #rooms - #timed + i, "base_share")
-    return type(share) == "number" and ("%.2g"):format(share
-           * math.max(8, math.sqrt(tasks.terms(task, "reduction", s))))
+    local shares = reply.list(reply.at(rooms, #rooms - #timed + i, "base_share"))
+    local times = math.max(8, math.sqrt(tasks.terms(task, "reduction", s)))
+    return #shares > 0 and table.concat(collect(shares, function(share)
+      return type(share) == "number" and (share > 0 and ("%.2g"):format(share * times) or "-")
+    end), "/")
   end)
   return #cells == #timed and table.concat(cells, ", ")
 end

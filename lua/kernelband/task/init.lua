@@ -56,7 +56,8 @@ local rules = schema.declare("task.lua", {
   { "work", "function",
     doc = "function(shape) returning { flops =, bytes = }: the least a kernel must do" },
   { "tolerance", "number", optional = true, at_least = 0,
-    doc = "relative error allowed; else it follows from dtypes and reduction" },
+    doc = "absolute error of an element allowed besides rounding; the RMS error is held against "
+          .. "the baseline's all the same" },
   { "reduction", "function", optional = true,
     doc = "function(shape) returning the terms summed into one output; else 1" },
   { "underflow", "function", optional = true,
