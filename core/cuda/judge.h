@@ -66,9 +66,10 @@ DEVICE int is_wrong(double c, double r, double limit, int dtype, int exact,
 // a mismatch.
 DEVICE double excess_of(double c, double r, double limit, int dtype)
 {
+    const double no_end = 1.0 / 0.0;
     double over = dtype == F16 ? 0x1.ffep15 : dtype == F32 ? 0x1.ffffffp127
-                : dtype == BF16 ? 0x1.ffp127 : INFINITY;
+                : dtype == BF16 ? 0x1.ffp127 : no_end;
     double d = isfinite(c) ? fabs(c - r)
              : isinf(c) && !signbit(c) == !signbit(r) ? over - fabs(r) : 0;
-    return !isfinite(r) || !(d > 0) ? 0 : limit > 0 ? d / limit : INFINITY;
+    return !isfinite(r) || !(d > 0) ? 0 : limit > 0 ? d / limit : no_end;
 }

@@ -218,8 +218,8 @@ judge_two("exp((double)a[i] * 29.000015258789062f * 3.0594065189361572f)",
 }, "integers")
 
 -- Tasks of strangers, each by its loop over rows or elements: exact, its answer in float64,
--- baseline and candidates. fields: what else the task says; outputs, of which y has rows and columns
--- where there are several, or each; rows, of all shapes but the first.
+-- baseline and candidates. fields: what else the task says; outputs, of which y has rows and
+-- columns where there are several, or each; rows, of all shapes but the first.
 local function judge_other(o)
   local core = require "kernelband.core"
   local dir, kind = t.folder(), o.kind or "float"
