@@ -115,13 +115,75 @@ def test_an_infinity_is_right_only_where_it_is_expected_or_a_rounding_makes_it_o
 
 
 @pytest.mark.parametrize("fill", [-1e4, -1e9, torch.finfo(torch.float32).min, -math.inf])
-@pytest.mark.parametrize("many", [1, 60])
+@pytest.mark.parametrize("many", [1, 60, 95])
 @pytest.mark.parametrize("off", [0, 1e-6, 1e-3])
 def test_what_a_mask_puts_in_a_result_says_nothing_of_how_far_the_rest_may_be_off(
         judge, fill, many, off):
     x = with_(torch.arange(100).float().sin(), *((i, fill) for i in range(many)))
-    wrong, *_ = judge([x, x], with_(x, (70, float(x[70]) + off)))
-    assert wrong == "fine" if off < 1e-3 else "1 of 100 elements wrong, first [70] = " in wrong
+    wrong, *_ = judge([x, x], with_(x, (97, float(x[97]) + off)))
+    assert wrong == "fine" if off < 1e-3 else "1 of 100 elements wrong, first [97] = " in wrong
+
+
+def test_a_mask_on_one_column_of_many_is_told_from_the_rest(runner):
+    r, x = runner(), torch.randn(16200, 64)
+    x[:, 0] = -1e9
+    assert r.differing(x.flatten(), [], (x + 0.01).flatten())["off"] > 1e6
+
+
+@pytest.mark.parametrize("after", [
+    torch.nn.functional.silu, torch.sigmoid, torch.nn.functional.softplus,
+    lambda x: x * torch.logspace(-6, 2, 128)[:, None]])
+def test_products_summed_in_another_order_are_right_where_many_results_are_tiny(runner, after):
+    torch.manual_seed(1)
+    a, b = torch.randn(128, 1024), torch.randn(1024, 128)
+    split = sum(x @ y for x, y in zip(a.split(256, 1), b.split(256, 0)))
+    assert runner().differing(after(a @ b).flatten(), [], after(split).flatten())["off"] == 0
+
+
+def test_a_few_rows_that_come_out_otherwise_in_float64_leave_the_bound_of_others(runner):
+    r, x = runner(), torch.randn(1000, 64)
+    exact, x = with_(x.double(), (500, 1.)).flatten(), x.flatten()
+    assert r.differing(x, [], x + 0.15, exact)["off"] > 60000
+    assert r.differing(x, [], x * (1 + 1e-6), exact)["off"] == 0
+
+
+def test_results_of_float64_are_as_near_as_float32_where_the_file_rounds_to_that(runner):
+    r, x = runner(), torch.randn(1000, dtype=torch.float64)
+    r.compiled = lambda: [("k", Kernel())]
+    assert r.differing(x, [], x * (1 + 1e-7))["off"] == 0
+    assert r.types == {"float32"}
+
+
+class Kernel:
+    asm = {"ptx": "cvt.rn.f32.f64 %f1, %fd1;"}
+
+
+def test_a_bool_that_no_one_wrote_is_true_in_one_run_and_false_in_another(runner):
+    r = runner()
+    for poison, value in ((11, True), (48, False)):
+        with r.poisoned(poison):
+            assert torch.empty(64, dtype=torch.bool).eq(value).all()
+
+
+@pytest.mark.parametrize("wanted, mine, told", [
+    (None, torch.zeros(3), None), (1.5, 10 ** 400, None), (object(), object(), True)],
+    ids=["none", "huge", "object"])
+def test_what_is_no_tensor_is_compared_by_its_value_or_told(runner, scratch, wanted, mine, told):
+    r = runner()
+    leaves = r.put([mine], 7)["leaves"]
+    out = r.verify([r.keep([wanted], 7)], leaves, scratch + "/out.bin",
+                   lambda k: r.keep([wanted], 7))
+    assert bool(out.get("wrong")) == (not told)
+    assert out.get("told") == ({"compared by its type alone": ["[0]"]} if told else None)
+
+
+def test_a_conjugate_view_is_compared(runner, scratch):
+    r, x = runner(), torch.randn(50, dtype=torch.complex64)
+    for mine, right in ((x.conj(), True), (x, False)):
+        leaves = r.put([mine], 7)["leaves"]
+        out = r.verify([r.keep([x.conj()], 7)], leaves, scratch + "/out.bin",
+                       lambda k: r.keep([x.conj()], 7))
+        assert ("wrong" not in out) == right
 
 
 @pytest.mark.parametrize("runs, mine, expected", [

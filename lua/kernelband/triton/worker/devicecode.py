@@ -27,8 +27,7 @@ def compiler(_, scratch, cache):
         constants, given, signature = constants or {}, list(args), {}
         for arg in fn.arg_names:
             if arg not in constants and not given:
-                raise Lost("build_failed", "%s takes more than the launch line passes: %s is not "
-                           "given" % (name, arg))
+                raise Lost("build_failed", "the launch line passes no %s to %s" % (arg, name))
             signature[arg] = "constexpr" if arg in constants else given.pop(0)
         attrs = {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(signature.values())
                  if kind.startswith("*")}

@@ -86,15 +86,15 @@ class Hold:
         # zeros where inputs are drawn.
         def filled(real, name):
             def made(*args, **kwargs):
-                t = real(*args, **kwargs)
-                if self.poison is not None and t.numel():
+                t, poison = real(*args, **kwargs), self.poison
+                if poison is not None and t.numel():
                     with torch.no_grad():
-                        if self.poison == CLEAN:
+                        if poison == CLEAN:
                             t.zero_()
                         elif t.dtype.is_floating_point or t.dtype.is_complex:
-                            t.fill_(float("nan") if self.poison % 2 else 777.25)
-                        elif t.dtype is not torch.bool:
-                            t.fill_(self.poison % 100 + 1)
+                            t.fill_(float("nan") if poison % 2 else 777.25)
+                        else:
+                            t.fill_(poison % 2 if t.dtype is torch.bool else poison % 100 + 1)
                 return t
             made.__name__ = name
             return made

@@ -10,7 +10,8 @@ from .inputs import secret
 
 # Share of an output that the reference may differ from itself in; shapes, once it is judged.
 ALLOWED, LEFT_OUT_MOST = 0.02, 8
-# Memory that no one wrote: odd NaN, even a number; integers 12 and 49, or valid indices, 2 and 1.
+# Memory that no one wrote: odd NaN and True, even a number and False; integers 12 and 49, or valid
+# indices, 2 and 1.
 POISONS, TAME = (11, 48), (101, 100)
 KERNEL_S, HASTE_S = 20, 10  # of one kernel of a candidate that is compiled ahead; of what then asks
                             # for it; both of any command, but for those that load and draw
@@ -33,7 +34,7 @@ class Found(SimpleNamespace):
         vars(self).update({k: v for k, v in known.items() if v and k in vars(self)})
 
     def tell(self, where, told):
-        for what, paths in told.items():
+        for what, paths in some(**told).items():
             self.told[what] = sorted({*self.told.get(what, ()), *(
                 "%s of %s" % (p, where) for p in paths[:8])})
 
@@ -66,8 +67,9 @@ class Found(SimpleNamespace):
 
 
 class Untouched:
-    shows, file = 0, ""     # of results: how many, and where the last ones are
-    room = None             # GPU memory for them: what the process that keeps it says
+    # Of results: how many were shown, where the last ones are; GPU memory for them, as the process
+    # that keeps it says.
+    shows, file, room = 0, "", None
 
     @property
     def poisons(self):
@@ -265,7 +267,7 @@ class Untouched:
             shown, "verify_shape", ignore=self.found.ignore.get(i, []), allow=self.found.allowed(),
             timed=self.partner is self.reference, **what)), *settled)
         if s["baseline"] and not part:
-            self.found.tell("shape " + i, r["told"])
+            self.found.tell("shape " + i, {**r["told"], "left to chance": r.get("undetermined")})
         for key in ("count", "chance", "allowed"):
             s[key] = s.get(key, 0) + r[key]
 
