@@ -343,9 +343,10 @@ function check.timed_outputs(s, room, slots)
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
     check.expect(s, room, slot)
     local totals = check.compare(s, room, slot, kind)
-    if room.base.base_share and kind == s.timed_kinds[1] then
+    local shares = room.base.base_share     -- one number, of all outputs, in a run of before
+    if type(shares) == "table" and kind == s.timed_kinds[1] then
       verdict.ran(s, "RMS error of timed outputs")
-      check.refuse_coarse(s, room, slot, totals, room.base.base_share)
+      check.refuse_coarse(s, room, slot, totals, shares)
     end
   end
   verdict.ran(s, "outputs of timed calls")
