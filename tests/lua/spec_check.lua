@@ -324,6 +324,28 @@ judge_other { fields = sums .. "accumulate = 'bf16',", exact = sum("double", "(d
     { "rounds terms to what the task allows", "ok", sum("float", "cut(a[c] * b[c])") },
   } }
 
+t.test("a task of integers that float64 has not is refused with what to do", function()
+  local core = require "kernelband.core"
+  local dir = t.folder()
+  for _, file in ipairs { "reference.c", "baseline.c" } do
+    assert(core.system.write_file(dir .. "/" .. file, [[
+#include <stdint.h>
+void hash(const int32_t *x, int64_t *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = (int64_t)((uint64_t)x[i] * 0x9e3779b97f4a7c15u);
+}]]))
+  end
+  assert(core.system.write_file(dir .. "/task.lua", [[return { name = "hash", summary = "hash",
+    args = { { "x", "i32", "in", { "n" } }, { "y", "i64", "out", { "n" } }, { "n", "i32" } },
+    shapes = { smoke = { { n = 7 } }, timed = { { n = 100 } }, held_out = { { n = 33 } } },
+    work = function(s) return { flops = s.n, bytes = 12 * s.n } end,
+    reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]]))
+  local judge = worker.start { task = task.load(dir), device = "cpu" }
+  t.raises("the halves of such numbers as i32", judge.baseline, judge)
+  judge.close()
+end)
+
 -- Where the keys that count have the value 0, what is left is of weights about the
 -- smallest normal number: some kernels flush those, and none is worse for it.
 t.test("attention that flushes tiny weights to 0 is right", function()

@@ -58,10 +58,16 @@ function check.expect(s, room, slot)
   if room.scale then answer(s, room, slot, room.scale, room.scale_reference) end
 end
 
-local function refuse_wrong(room, name, r, distribution)
+local function refuse_wrong(room, a, r, distribution)
+  local name = a.name
   if r.poison_left > 0 then
     fail("wrong", "%s: %d of %d elements never written, first %s[%d] (%s inputs)",
          room.label, r.poison_left, r.n, name, r.first_bad, distribution)
+  end
+  if a.dtype == "i64" and math.abs(r.want) >= 2 ^ 53 then
+    fail("wrong", "%s: %d of %d elements wrong, first %s[%d]: expected %.0f, and a float64 answer "
+         .. "has not every integer beyond 2^53: let the task return the halves of such numbers as "
+         .. "i32 (%s inputs)", room.label, r.bad, r.n, name, r.first_bad, r.want, distribution)
   end
   fail("wrong", "%s: %d of %d elements wrong, first %s[%d] = %.9g, expected %.9g +- %.3g, off by "
        .. "%.3g (%s inputs)", room.label, r.bad, r.n, name, r.first_bad, r.got, r.want, r.limit,
@@ -142,7 +148,7 @@ function check.compare(s, room, slot, distribution)
     local r = room.buffers:compare(arg, slot, room.expected, room.scale, b)
     if r.bad > 0 then r = among_nearby(s, room, slot, arg, r, b) end
     if r.bad > 0 and s.judging_baseline then refuse_unwritten(s, room, arg) end
-    if r.bad > 0 then refuse_wrong(room, s.task.args[arg].name, r, distribution) end
+    if r.bad > 0 then refuse_wrong(room, s.task.args[arg], r, distribution) end
     totals[k] = { err_ss = r.err_ss, ref_ss = r.ref_ss, n = r.n }
   end
   return totals

@@ -150,8 +150,8 @@ local function judge_baseline(s)
   s.judging_baseline = nil
   if out.verdict ~= "ok" then
     local advice = out.verdict == "wrong" and ". If both are right, it is rounding that parts "
-                   .. "them: see `reduction`, `scale` and `tolerance` of a task; or inputs that "
-                   .. "neither is made for: `distributions`" or ""
+                   .. "them: see `reduction`, `scale`, `underflow` and `tolerance` of a task; or "
+                   .. "inputs that neither is made for: `distributions`" or ""
     schema.raise("%s: refused: the baseline is not what the reference says: %s: %s%s",
                  s.task.file, out.verdict, out.reason, advice)
   end
