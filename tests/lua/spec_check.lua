@@ -341,9 +341,9 @@ void hash(const int32_t *x, int64_t *y, int n)
     shapes = { smoke = { { n = 7 } }, timed = { { n = 100 } }, held_out = { { n = 33 } } },
     work = function(s) return { flops = s.n, bytes = 12 * s.n } end,
     reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]]))
-  local judge = worker.start { task = task.load(dir), device = "cpu" }
-  t.raises("the halves of such numbers as i32", judge.baseline, judge)
-  judge.close()
+  local e = worker.start { task = task.load(dir), device = "cpu" }
+  t.raises("the halves of such numbers as i32", e.baseline, e)
+  e.close()
 end)
 
 -- Where the keys that count have the value 0, what is left is of weights about the
