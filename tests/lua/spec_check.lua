@@ -309,7 +309,7 @@ local means = [[
 judge_other { outputs = { "y", "mean" }, fields = sums, exact = means:format "",
   baseline = means:format "", candidates = {
     { "has a small output of low precision beside a large one", "wrong",
-      means:format " + (cols > 1000 ? 8e-6 : 0)",
+      means:format " + (cols > 1000 ? 4e-6 : 0)",
       says = "the RMS error of mean" },
   } }
 local last = sum("float", "a[c] * b[c]", "0; c < (cols > 1000 ? cols - 3 : cols); c++")

@@ -21,8 +21,9 @@ local check = {}
 local drawn_of = { held_out = 2, timed = 1 }
 
 local fail, secret_seed = verdict.fail, verdict.secret_seed
--- Of a few errors one can be 0 by luck; what the draws may take that make them more.
-local least_for_rms, draws_ns = 32, 10 ^ 9 // 1
+-- Of a few errors one can be 0 by luck; flops or bytes, by the task, of the draws that make them
+-- more.
+local least_for_rms, most_work = 32, 2 ^ 28
 local orders = 3                        -- more runs of a kernel whose bits differ
 -- Answers to inputs near by: how many, by how many roundings at most an input moves, and how
 -- many times what the answer moves by, on the average for a move of one, a limit grows. What is
@@ -207,16 +208,22 @@ function check.share(s, room, totals)
   return some and shares or nil
 end
 
--- What an output moves by for inputs a rounding away, as a share of its size: the RMS of what two
--- such answers differ by has twice its square. 0 where that is not to be had.
+-- What an output moves by for inputs a rounding away, as a share of its size; 0 where that is not
+-- to be had. Of pairs of answers to inputs 1 to 8 roundings away: what two differ by has twice the
+-- square of a move, and a move the mean square of 1 to 8. One element may be most of it all, and a
+-- pair may move it by the same: several tell.
+local pairs_of_answers, roundings, mean_square = 4, 8, 25.5
 local function moved(s, room, slot, arg)
-  local near = near_of(s, room, arg)
+  local near, sum = near_of(s, room, arg), { err_ss = 0, ref_ss = 0 }
   if not near then return 0 end
-  for _, one in ipairs(near) do
-    answer(s, room, slot, one.buffers, one.reference, task.nudged(s.task), 1)
+  for _ = 1, pairs_of_answers do
+    for _, one in ipairs(near) do
+      answer(s, room, slot, one.buffers, one.reference, task.nudged(s.task), roundings)
+    end
+    local r = near[1].buffers:compare(arg, 1, near[2].buffers, nil, { reduction = 1 })
+    sum = { err_ss = sum.err_ss + r.err_ss, ref_ss = sum.ref_ss + r.ref_ss }
   end
-  return relative(near[1].buffers:compare(arg, 1, near[2].buffers, nil, { reduction = 1 }))
-         / math.sqrt(2)
+  return relative(sum) / math.sqrt(2 * mean_square)
 end
 
 -- Error of the baseline on inputs of the same kind, base_share, bounds that of the candidate.
@@ -247,14 +254,14 @@ local function add(sums, more)
 end
 
 -- Errors of the candidate, those of the draw at hand, beside the baseline's: of further draws where
--- outputs have few elements.
+-- outputs have few elements, unless those are too much work.
 local function precision(s, room, program, distribution, mine)
   if s.task.exact then return end
-  local base, start = {}, core.system.now_ns()
+  local base, work = {}, s.task.work(room.shape)
   local few = lists.best(mine, function(t) return -t.n end)
-  for k = 1, math.ceil(least_for_rms / few.n) do
+  local wanted = math.ceil(least_for_rms / few.n)
+  for k = 1, wanted * math.max(work.flops, work.bytes) > most_work and 1 or wanted do
     if k > 1 then
-      if core.system.now_ns() - start > draws_ns then break end
       inputs.fill(s, room, distribution)
       check.run(s, room, program)
       check.expect(s, room, 1)
