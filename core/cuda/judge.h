@@ -62,8 +62,7 @@ DEVICE int is_wrong(double c, double r, double limit, int dtype, int exact,
     return exact ? c != r : !(fabs(c - r) <= limit);
 }
 
-// How many limits an element is off; 0 where is_wrong() alone says that it is wrong: where there is
-// a mismatch.
+// How many limits an element is off. It is 0 where is_wrong() finds a mismatch.
 DEVICE double excess_of(double c, double r, double limit, int dtype)
 {
     const double no_end = 1.0 / 0.0;

@@ -102,7 +102,8 @@ local function bound(s, room, distribution)
   return lists.with(own, { reduction = k })
 end
 
--- Where answers to inputs near by go, if inputs and the output are such that a rounding moves them.
+-- The buffers for answers to inputs near by; nothing for an output that is not of floats, or where
+-- no input may be moved by a rounding.
 local function near_of(s, room, arg)
   local rounded = s.task.args[arg].dtype:find "f" and s.reference_wide
   return rounded and #task.nudged(s.task) > 0 and rooms.near(s, room)
@@ -356,7 +357,7 @@ function check.timed_outputs(s, room, slots)
     local kind = room.kinds[(slot + room.first - 1) % room.slots + 1]
     check.expect(s, room, slot)
     local totals = check.compare(s, room, slot, kind)
-    local shares = room.base.base_share     -- one number, of all outputs, in a run of before
+    local shares = room.base.base_share     -- older runs have one number for all outputs
     if type(shares) == "table" and kind == s.timed_kinds[1] then
       verdict.ran(s, "RMS error of timed outputs")
       check.refuse_coarse(s, room, slot, totals, shares)

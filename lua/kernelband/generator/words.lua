@@ -91,7 +91,7 @@ local function of_floats(task, dtype, b)
            t_atomic = tiny(task.language == "cuda") }
 end
 
--- The RMS error that is allowed at each timed shape: what the baseline showed there, with a stroke
+-- The RMS error that is allowed at each timed shape: what the baseline showed there, with a slash
 -- between outputs.
 local function rms(task, baseline)
   local rooms, timed = reply.list(baseline.rooms), task.shapes.timed

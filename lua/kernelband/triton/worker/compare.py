@@ -15,9 +15,9 @@ WHOLE_MOST, INPUTS_WHOLE = 1 << 30, 256 << 20
 # Elements that are compared at once; that the CPU compares. MORE runs of the reference before it is
 # believed against a candidate, and RACES times as many of a shape whose runs are far apart, if one
 # keeps no more than INPUTS_WHOLE. Results of tests stay on the GPU where TESTS_KEPT times as much
-# is free. ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row. What is
-# OUTLYING times as large as two thirds of all distinct sizes (what a mask puts there, it may be in
-# most places) says nothing of others.
+# is free. ROUNDED of integers made of floats may be off by one. GROUP: neighbours in a row. The
+# mean size leaves out what is OUTLYING times as large as two thirds of the distinct sizes are: a
+# mask's fill, which may be in most places.
 CHUNK, FEW, MORE, RACES, TESTS_KEPT, ROUNDED, GROUP = 1 << 23, 1 << 14, 4, 4, 32, 0.02, 8
 OUTLYING = 1000
 # Half a unit in the last place of what is computed with, and how many a sum may be off.

@@ -31,7 +31,7 @@ class Session(Sharing, Untouched, Timing, Records):
         self.device, self.task, self.found, self.recorded = device, task, Found(), {}
         # Processes that wait for the next candidate; (pid, folder) of killed ones.
         self.spares, self.dying, self.roomy = [], [], device != "cpu"
-        self.patient(self.start, most=LOCK_S)   # no one waits for a GPU that we have
+        self.patient(self.start, most=LOCK_S)   # holding no lock meanwhile
         (self.reference, *self.gone), self.spares = self.spares, []     # what makes the room, too
         room = self.gone[0].begin("room") if self.gone else dict
         self.load(self.reference, task["source"])()
