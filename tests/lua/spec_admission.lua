@@ -96,9 +96,11 @@ end)
 
 device:close()
 
--- The suites' own files, with each compiler.
+-- The suites' own files, with each compiler that spec_candidates does not run them with.
+local usual = core.system.realpath(os.getenv "KERNELBAND_CC" or "/usr/bin/cc")
 for _, compiler in ipairs { "/usr/bin/gcc", "/usr/bin/clang" } do
-  if core.system.exists(compiler) == "file" and core.system.realpath(compiler) then
+  local real = core.system.exists(compiler) == "file" and core.system.realpath(compiler)
+  if real and real ~= usual then
     t.test(("honest clones are ok and written resolvers are not, with %s"):format(compiler),
            function()
       local pipe =
@@ -109,7 +111,7 @@ for _, compiler in ipairs { "/usr/bin/gcc", "/usr/bin/clang" } do
       t.equal(done, true, text)
       t.contains(text, "2 passed, 0 failed")
     end)
-  else
+  elseif not real then
     print("skipped: no " .. compiler)
   end
 end

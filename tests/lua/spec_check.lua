@@ -177,7 +177,7 @@ local function judge_two(exact, baseline, candidates, distribution)
     args = { { "a", "f32", "in", { "n" } }, { "b", "f32", "in", { "n" } },
              { "y", "f32", "out", { "n" } }, { "n", "i32" } },
     distributions = { "normal", "]] .. (distribution or "wide") .. [[" },
-    shapes = { smoke = { { n = 1 }, { n = 100000 } }, timed = { { n = 1000 } },
+    shapes = { smoke = { { n = 1 }, { n = 20000 } }, timed = { { n = 1000 } },
                held_out = { { n = 777 } } },
     work = function(s) return { flops = 2 * s.n, bytes = 12 * s.n } end,
     reference = { c = "reference.c" }, baseline = { c = "baseline.c" } }]])
