@@ -93,6 +93,9 @@ local function wrong(task, source)
   end
 end
 
+local device <close> = assert(core.device "cpu")
+local isa = device:roofline().isa
+
 for _, name in ipairs(assert(core.system.list(here))) do
   local dir = here .. "/" .. name
   if core.system.exists(dir) == "dir" then
@@ -111,8 +114,7 @@ for _, name in ipairs(assert(core.system.list(here))) do
       end
     end)
     t.test(name .. ": its fastest kernel is right", function()
-      local device <close> = assert(core.device "cpu")
-      local native = device:roofline().isa == kept.about.machine.roofline.isa
+      local native = isa == kept.about.machine.roofline.isa
       if not native and not core.system.exists "/usr/include/simde" then
         return print "skipped: libsimde-dev, which emulates AVX-512, is not there"
       end

@@ -345,4 +345,16 @@ void axpy(const float *x, float *y, int n)
   t.contains(out.reason, "denormal inputs")
 end)
 
+t.test("a candidate is told why nothing could be asked that might have excused it", function()
+  local s = successor()
+  local real = s.device
+  s.device = setmetatable({ buffers = function() return nil, "no memory is left" end },
+    { __index = function(_, name) return function(_, ...) return real[name](real, ...) end end })
+  local out = s:evaluate("void axpy(const float *x, float *y, int n)\n"
+    .. "{ for (int i = 0; i < n; i++) y[i] = 1.00001f * (2 * x[i] + 1); }")
+  t.equal(out.verdict, "wrong")
+  t.contains(out.reason, "elements wrong")
+  t.contains(out.reason, "could not be had: no memory is left")
+end)
+
 t.finish()

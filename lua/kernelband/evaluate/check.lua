@@ -59,6 +59,12 @@ function check.expect(s, room, slot)
   if room.scale then answer(s, room, slot, room.scale, room.scale_reference) end
 end
 
+-- What a verdict says where answers that might have excused a candidate could not be had.
+local function unasked(lacks)
+  return lacks and ("; answers to inputs a rounding away, which might excuse that, could not be "
+                    .. "had: %s"):format(lacks) or ""
+end
+
 local function refuse_wrong(room, a, r, distribution)
   local name = a.name
   if r.poison_left > 0 then
@@ -71,8 +77,8 @@ local function refuse_wrong(room, a, r, distribution)
          .. "i32 (%s inputs)", room.label, r.bad, r.n, name, r.first_bad, r.want, distribution)
   end
   fail("wrong", "%s: %d of %d elements wrong, first %s[%d] = %.9g, expected %.9g +- %.3g, off by "
-       .. "%.3g (%s inputs)", room.label, r.bad, r.n, name, r.first_bad, r.got, r.want, r.limit,
-       math.abs(r.got - r.want), distribution)
+       .. "%.3g (%s inputs)%s", room.label, r.bad, r.n, name, r.first_bad, r.got, r.want, r.limit,
+       math.abs(r.got - r.want), distribution, unasked(r.lacks))
 end
 
 -- A reference that leaves elements as they were writes too few, or another type than double:
@@ -102,11 +108,12 @@ local function bound(s, room, distribution)
   return lists.with(own, { reduction = k })
 end
 
--- The buffers for answers to inputs near by; nothing for an output that is not of floats, or where
--- no input may be moved by a rounding.
+-- The buffers for answers to inputs near by, or nil, why; nil alone for an output that is not of
+-- floats, or where no input may be moved by a rounding.
 local function near_of(s, room, arg)
   local rounded = s.task.args[arg].dtype:find "f" and s.reference_wide
-  return rounded and #task.nudged(s.task) > 0 and rooms.near(s, room)
+  if not rounded or #task.nudged(s.task) == 0 then return nil end
+  return rooms.near(s, room)
 end
 
 -- An output with elements beyond the bound, r, once more under a wider one: its limits grow by
@@ -117,7 +124,9 @@ end
 -- given (at the ones of a mask) those near by agree, and nothing more is allowed.
 local function among_nearby(s, room, slot, arg, r, b)
   local a, nudged = s.task.args[arg], task.nudged(s.task)
-  local near = not b.exact and r.nan_mismatch + r.poison_left == 0 and near_of(s, room, arg)
+  if b.exact or r.nan_mismatch + r.poison_left > 0 then return r end
+  local near, lacks = near_of(s, room, arg)
+  r.lacks = lacks
   if not near then return r end
   local again
   for _, by in ipairs(nearby) do
@@ -209,14 +218,15 @@ function check.share(s, room, totals)
   return some and shares or nil
 end
 
--- What an output moves by for inputs a rounding away, as a share of its size; 0 where that is not
--- to be had. Of pairs of answers to inputs 1 to 8 roundings away: what two differ by has twice the
--- square of a move, and a move the mean square of 1 to 8. One element may be most of it all, and a
--- pair may move it by the same: several tell.
+-- What an output moves by for inputs a rounding away, as a share of its size; 0, why where that is
+-- not to be had. Of pairs of answers to inputs 1 to 8 roundings away: what two differ by has twice
+-- the square of a move, and a move the mean square of 1 to 8. One element may be most of it all,
+-- and a pair may move it by the same: several tell.
 local pairs_of_answers, roundings, mean_square = 4, 8, 25.5
 local function moved(s, room, slot, arg)
-  local near, sum = near_of(s, room, arg), { err_ss = 0, ref_ss = 0 }
-  if not near then return 0 end
+  local near, lacks = near_of(s, room, arg)
+  if not near then return 0, lacks end
+  local sum = { err_ss = 0, ref_ss = 0 }
   for _ = 1, pairs_of_answers do
     for _, one in ipairs(near) do
       answer(s, room, slot, one.buffers, one.reference, task.nudged(s.task), roundings)
@@ -236,11 +246,12 @@ function check.refuse_coarse(s, room, slot, mine, base_share)
   for k, t in ipairs(mine) do
     local share, arg = base_share[k], room.outputs[k]
     if share > 0 and relative(t) > limit * share then
-      share = math.max(share, moved(s, room, slot, arg) / 4)
+      local move, lacks = moved(s, room, slot, arg)
+      share = math.max(share, move / 4)
       if relative(t) > limit * share then
         fail("wrong", "%s: the RMS error of %s is %.3g times that of the baseline (limit %.3g): "
-             .. "was it computed in a lower precision?", room.label, s.task.args[arg].name,
-             relative(t) / share, limit)
+             .. "was it computed in a lower precision?%s", room.label, s.task.args[arg].name,
+             relative(t) / share, limit, unasked(lacks))
       end
     end
   end

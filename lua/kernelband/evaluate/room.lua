@@ -97,18 +97,23 @@ function rooms.pool(s, room, slots, count)
 end
 
 -- Two buffers, each with a reference, for answers to inputs a rounding away, and a scale, spread,
--- that holds what those answers differ by; made when first asked for, nil where there is no memory.
+-- that holds what those answers differ by; made when first asked for. nil, why where it cannot be.
 function rooms.near(s, room)
   if room.near then return room.near end
-  local wide = task.arguments(s.task, room.shape, s.reference_wide)
-  local near = { spread = s.device:buffers(wide, 1) }
-  for k = 1, near.spread and 2 or 0 do
-    local buffers = s.device:buffers(wide, 1)
-    local program = buffers and rooms.load(s, s.reference, room, buffers)
-    near[k] = program and { buffers = buffers, reference = program }
+  local wide, near = task.arguments(s.task, room.shape, s.reference_wide), {}
+  for k = 1, 3 do
+    local buffers, why = s.device:buffers(wide, 1)
+    if not buffers then return nil, why end
+    if k == 3 then
+      near.spread = buffers
+    else
+      local program, lack = rooms.load(s, s.reference, room, buffers)
+      if not program then return nil, lack end
+      near[k] = { buffers = buffers, reference = program }
+    end
   end
-  room.near = near[2] and near[1] and near
-  return room.near
+  room.near = near
+  return near
 end
 
 -- The same room with other buffers: every array starts where a page does.
