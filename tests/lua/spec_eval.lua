@@ -188,6 +188,20 @@ t.test("eval exits 1 for another verdict", function()
   t.contains(out, "build_failed: ")
 end)
 
+t.test("eval says that a source does not build before the baseline is judged", function()
+  local folder = dir .. "/refused"
+  assert(os.execute(("cp -r tests/lib/tasks/axpy '%s'"):format(folder)))
+  assert(core.system.write_file(folder .. "/baseline.c", (honest:gsub("2 %* x", "3 * x"))))
+  local code, out = kernelband("eval " .. folder .. " tests/candidates/hostile/does_not_compile.c")
+  t.equal(code, 1)
+  t.contains(out, "build_failed: ")
+  local err
+  code, out, err = kernelband("eval " .. folder .. " tests/lib/tasks/axpy/baseline.c")
+  t.equal(code, 2)
+  t.equal(out, "")
+  t.contains(err, "refused: the baseline is not what the reference says")
+end)
+
 t.test("eval as text is a table", function()
   local code, out = kernelband "eval tests/lib/tasks/axpy tests/lib/tasks/axpy/baseline.c"
   t.equal(code, 0)

@@ -30,10 +30,13 @@ end
 -- source's name says it. Evaluation and machine; nothing when it was interrupted.
 local function judge(t, file, source, how)
   local name = task.device(how.device or (file:match "%.cu$" and "cuda:0" or "cpu"), t)
-  local evaluator = require("kernelband.worker").start { task = t, device = name }
-  if not evaluator.baseline() then return nil end
-  local out = evaluator.evaluate({ source = source },
-    { confirm = how.confirm, profile = how.profile, strict = how.strict })
+  local evaluator = require("kernelband.worker").start { task = t, device = name, first = source }
+  local out = evaluator.baseline()
+  if not out then return nil end
+  if out.verdict == "ok" then
+    out = evaluator.evaluate({ source = source },
+      { confirm = how.confirm, profile = how.profile, strict = how.strict })
+  end
   evaluator.close()
   if how.strict and out.verdict == "ok" and core.language(name) == "cuda" then
     local bad = require("kernelband.evaluate.strict").sanitizer(out, t.dir, file, name)

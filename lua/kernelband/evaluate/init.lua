@@ -13,6 +13,7 @@
 --                                      the candidate's speed-up over it, side by side
 --       options.inputs                 draws of an earlier evaluation: checked first
 --       options.strict                 the slow checks as well, see strict.lua
+--       options.build_only             no more than that it builds and is admitted
 --       options.disassemble            a loop of a CUDA kernel's machine code, see sass.lua
 --       options.profile                all counters of the device, for a person
 --
@@ -100,6 +101,7 @@ local function judge(s, source, options, out)
   if s.atomics then table.insert(s.warnings, verdict.by_atomics(s.task)) end
   local mix = s.language == "c" and admitted(s, object) or nil
   verdict.ran(s, "admission of the object")
+  if options.build_only then return end
   phase(out, "check", check_all, s, kernel, source)
   local facts = phase(out, "time", time, s, out, kernel, options)
   out.seconds.time = out.seconds.time - (out.seconds.profile or 0)
@@ -202,8 +204,9 @@ local function roofline(device, machine)
 end
 
 -- Raises a configuration error when the task is not fit; the worker reports it
--- as it is. known: the baseline of another session, which is then believed.
-function evaluate.open(t, device, known)
+-- as it is. known: the baseline of another session, which is then believed. first: a source that is
+-- built before anything is measured; where it does not build, s.baseline is its evaluation.
+function evaluate.open(t, device, known, first)
   local machine = device:describe()
   local language, cuda = machine.language, machine.language == "cuda"
   t = task.for_language(t, language)
@@ -225,7 +228,8 @@ function evaluate.open(t, device, known)
   end
   s.timed = lists.collect(s.rooms, function(room) return room.role == "timed" and room end)
   if known then take_over(s, known) end
-  s.baseline = known or find_out(s)
+  local unbuilt = first and not known and s:evaluate(first, { build_only = true })
+  s.baseline = known or unbuilt and unbuilt.verdict ~= "ok" and unbuilt or find_out(s)
   return s
 end
 

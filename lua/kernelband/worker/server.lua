@@ -28,7 +28,7 @@ function server.serve(name)
   local function open(request)
     device = device or evaluate.device(name)
     if request.op == "warm" then return { warm = true } end
-    session = evaluate.open(task.load(request.task), device, request.known)
+    session = evaluate.open(task.load(request.task), device, request.known, request.first)
     return { ready = session.baseline, machine = session.machine }
   end
   while true do
