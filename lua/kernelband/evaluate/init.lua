@@ -205,15 +205,14 @@ end
 
 -- Raises a configuration error when the task is not fit; the worker reports it
 -- as it is. known: the baseline of another session, which is then believed. first: a source that is
--- built before anything is measured; where it does not build, s.baseline is its evaluation.
+-- built before anything runs; where it does not build, s.baseline is its evaluation and s not open.
 function evaluate.open(t, device, known, first)
   local machine = device:describe()
   local language, cuda = machine.language, machine.language == "cuda"
   t = task.for_language(t, language)
-  machine.roofline, machine.cpu = roofline(device, machine), core.system.host().cpu
+  machine.cpu = core.system.host().cpu
   local s = setmetatable({ task = t, device = device, rooms = {}, ran = {}, drawn = {},
-    machine = machine, language = language, roofline = machine.roofline,
-    weakened = verdict.weakened(t, machine),
+    machine = machine, language = language, weakened = verdict.weakened(t, machine),
     evidence = cuda and require "kernelband.evaluate.evidence_cuda" or evidence,
     planner = cuda and require "kernelband.task.plan" }, session)
   s.reference, s.reference_wide = rooms.build_reference(s)
@@ -223,13 +222,18 @@ function evaluate.open(t, device, known, first)
     schema.raise("%s: the baseline does not build: %s", file,
                  verdict.first_error(log, t.name, file))
   end
+  if first and not known then
+    s.baseline = s:evaluate(first, { build_only = true })
+    if s.baseline.verdict ~= "ok" then return s end
+  end
+  machine.roofline = roofline(device, machine)
+  s.roofline = machine.roofline
   for _, role in ipairs { "smoke", "held_out", "timed" } do
     for _, shape in ipairs(t.shapes[role]) do s.rooms[#s.rooms + 1] = rooms.new(s, shape, role) end
   end
   s.timed = lists.collect(s.rooms, function(room) return room.role == "timed" and room end)
   if known then take_over(s, known) end
-  local unbuilt = first and not known and s:evaluate(first, { build_only = true })
-  s.baseline = known or unbuilt and unbuilt.verdict ~= "ok" and unbuilt or find_out(s)
+  s.baseline = known or find_out(s)
   return s
 end
 

@@ -368,13 +368,12 @@ end
 
 -- options: task =, device =, parallel =, workers =, loop =; or places = a list of { prefix =
 -- argv in front of the worker's, device = }, one a worker. first: a source that is built before
--- anything is measured; where it does not build, baseline() gives its evaluation. Returns an
--- evaluator.
+-- anything runs; where it does not build, baseline() gives its evaluation. Returns an evaluator.
 function worker.start(options)
   local device, task = options.device or "cpu", options.task
   local L = options.loop or loop.new()
-  local self = { task = task, source = options.first, loop = L, queue = {},
-                 slots = {}, all = {},  -- all: builders, too
+  local self = { task = task, source = options.first, loop = L, queue = {}, slots = {},
+                 all = {},              -- slots and builders
                  opened = L:promise(), waiting = { judges = L:promise(), builders = L:promise() } }
   local n, ahead = count(options, device)
   for i = 1, n do
