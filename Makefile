@@ -142,7 +142,7 @@ LONGEST := spec_candidates spec_mistakes waiting spec_check spec_truth spec_eval
            spec_damage spec_sure spec_alive check_nvrtc spec_admission spec_paired
 # Those that wait for a third of their time or more (servers, a browser, deadlines): one target.
 WAITING := spec_serve spec_llm_server spec_llm_search spec_http spec_agent spec_resume check_serve \
-           check_cuda spec_cuda_stub
+           check_cuda
 ONES    := $(filter-out $(WAITING),$(NAMES)) $(if $(filter $(WAITING),$(NAMES)),waiting)
 CHECKS  := $(addprefix run-,$(filter $(ONES),$(LONGEST)) $(filter-out $(LONGEST),$(ONES)))
 # It reads what the others have recorded.
