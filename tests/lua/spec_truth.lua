@@ -345,7 +345,7 @@ void axpy(const float *x, float *y, int n)
   t.contains(out.reason, "denormal inputs")
 end)
 
-t.test("a candidate is told why nothing could be asked that might have excused it", function()
+t.test("a verdict says that a check which might excuse the candidate could not be made", function()
   local s = successor()
   local real = s.device
   s.device = setmetatable({ buffers = function() return nil, "no memory is left" end },

@@ -30,8 +30,8 @@ end
 -- source's name says it. Evaluation and machine; nothing when it was interrupted.
 local function judge(t, file, source, how)
   local name = task.device(how.device or (file:match "%.cu$" and "cuda:0" or "cpu"), t)
-  local evaluator = require("kernelband.worker").start { task = t, device = name, first = source }
-  local out = evaluator.baseline()
+  local evaluator = require("kernelband.worker").start { task = t, device = name, source = source }
+  local out = evaluator.baseline()      -- the source's where that does not build
   if not out then return nil end
   if out.verdict == "ok" then
     out = evaluator.evaluate({ source = source },

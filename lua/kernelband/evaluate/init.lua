@@ -204,9 +204,9 @@ local function roofline(device, machine)
 end
 
 -- Raises a configuration error when the task is not fit; the worker reports it
--- as it is. known: the baseline of another session, which is then believed. first: a source that is
+-- as it is. known: the baseline of another session, which is then believed. source: one that is
 -- built before anything runs; where it does not build, s.baseline is its evaluation and s not open.
-function evaluate.open(t, device, known, first)
+function evaluate.open(t, device, known, source)
   local machine = device:describe()
   local language, cuda = machine.language, machine.language == "cuda"
   t = task.for_language(t, language)
@@ -222,8 +222,8 @@ function evaluate.open(t, device, known, first)
     schema.raise("%s: the baseline does not build: %s", file,
                  verdict.first_error(log, t.name, file))
   end
-  if first and not known then
-    s.baseline = s:evaluate(first, { build_only = true })
+  if source and not known then
+    s.baseline = s:evaluate(source, { build_only = true })
     if s.baseline.verdict ~= "ok" then return s end
   end
   machine.roofline = roofline(device, machine)

@@ -100,17 +100,16 @@ end
 -- that holds what those answers differ by; made when first asked for. nil, why where it cannot be.
 function rooms.near(s, room)
   if room.near then return room.near end
-  local wide, near = task.arguments(s.task, room.shape, s.reference_wide), {}
-  for k = 1, 3 do
-    local buffers, why = s.device:buffers(wide, 1)
-    if not buffers then return nil, why end
-    if k == 3 then
-      near.spread = buffers
-    else
-      local program, lack = rooms.load(s, s.reference, room, buffers)
-      if not program then return nil, lack end
-      near[k] = { buffers = buffers, reference = program }
-    end
+  local wide = task.arguments(s.task, room.shape, s.reference_wide)
+  local spread, why = s.device:buffers(wide, 1)
+  if not spread then return nil, why end
+  local near = { spread = spread }
+  for k = 1, 2 do
+    local buffers, program
+    buffers, why = s.device:buffers(wide, 1)
+    if buffers then program, why = rooms.load(s, s.reference, room, buffers) end
+    if not program then return nil, why end
+    near[k] = { buffers = buffers, reference = program }
   end
   room.near = near
   return near

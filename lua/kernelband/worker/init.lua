@@ -175,7 +175,7 @@ local function open(self, slot)
     slot.process, slot.spare, slot.served = slot.spare or spawn(slot), nil, false
     local reply, why = ask(self, slot, "opening", time_limit(self, "open_s"),
       { op = "open", task = self.task.job or self.task.dir, known = self.first,
-        first = self.source })
+        source = self.source })
     if reply and reply.ready then
       slot.reopened = false
       self.first, self.machine = self.first or with_evidence(self, reply.ready, reply.machine),
@@ -367,12 +367,12 @@ local function argv_of(task, device)
 end
 
 -- options: task =, device =, parallel =, workers =, loop =; or places = a list of { prefix =
--- argv in front of the worker's, device = }, one a worker. first: a source that is built before
+-- argv in front of the worker's, device = }, one a worker. source: one that is built before
 -- anything runs; where it does not build, baseline() gives its evaluation. Returns an evaluator.
 function worker.start(options)
   local device, task = options.device or "cpu", options.task
   local L = options.loop or loop.new()
-  local self = { task = task, source = options.first, loop = L, queue = {}, slots = {},
+  local self = { task = task, source = options.source, loop = L, queue = {}, slots = {},
                  all = {},              -- slots and builders
                  opened = L:promise(), waiting = { judges = L:promise(), builders = L:promise() } }
   local n, ahead = count(options, device)

@@ -1,9 +1,9 @@
 -- worker/server.lua - the process that judges candidates, or compiles them ahead.
 --
--- Frames are JSON objects. Requests: { op = "open", task =, device = },
+-- Frames are JSON objects. Requests: { op = "open", task =, known =, source = }, see evaluate.open;
 -- { op = "evaluate", ticket =, source =, options = }, to a builder { op = "build",
--- source =, target = }. Replies: { ready = evaluation of the baseline, machine = },
--- { took = ticket } when a candidate has been read, { ticket =, evaluation = },
+-- source =, target = }. Replies: { ready = evaluation of the baseline, or of a source that does not
+-- build, machine = }, { took = ticket } when a candidate has been read, { ticket =, evaluation = },
 -- { built = }, { refused = text } for a task or device that cannot work.
 local core     = require "kernelband.core"
 local evaluate = require "kernelband.evaluate"
@@ -28,7 +28,7 @@ function server.serve(name)
   local function open(request)
     device = device or evaluate.device(name)
     if request.op == "warm" then return { warm = true } end
-    session = evaluate.open(task.load(request.task), device, request.known, request.first)
+    session = evaluate.open(task.load(request.task), device, request.known, request.source)
     return { ready = session.baseline, machine = session.machine }
   end
   while true do
