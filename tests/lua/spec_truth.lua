@@ -74,8 +74,8 @@ local good = assert(core.system.read_file "tests/candidates/honest/uses_vectors.
 local session = evaluate.open(axpy, device)     -- of all tests that leave it as it is
 
 -- Another, to be changed: it takes over what that one has found out, as a second worker does.
-local function successor()
-  return evaluate.open(axpy, device, json.decode(json.encode(session.baseline)))
+local function successor(of)
+  return evaluate.open(of.task, device, json.decode(json.encode(of.baseline)))
 end
 
 t.test("an evaluation says what was checked, and on which inputs", function()
@@ -162,7 +162,7 @@ t.test("a candidate is timed side by side with the best kernel so far", function
 end)
 
 t.test("whoever runs as fast has as many calls in a sample", function()
-  local calibrated = successor()
+  local calibrated = successor(session)
   local room = calibrated.timed[1]
   -- As if the baseline had been calibrated while others had the processor.
   local n, ns, out, r = room.base.n, room.base.ns, nil, nil
@@ -198,7 +198,7 @@ local function told(program, call_ns, disturbed)
 end
 
 t.test("a round's first slot is the first to whoever reads, runs and compares", function()
-  local s = successor()
+  local s = successor(session)
   local room = s.timed[1]
   inputs.fill_timed(s, room)
   room.first = 2
@@ -220,7 +220,7 @@ t.test("a slot is held against its own distribution, with whichever a round begi
 end)
 
 t.test("samples have as many calls on either side, whoever was disturbed", function()
-  local s = successor()
+  local s = successor(session)
   local room = s.timed[1]
   local baseline = room.baseline
   -- Calls in a sample of a candidate and of the baseline, which takes 50 us and had 7 of them;
@@ -310,11 +310,13 @@ void f(const float *x, float *y, int n)
 }
 ]] })
 
+local softmax = evaluate.open(rows_of_softmax, device)
+local good_softmax = assert(core.system.read_file(rows_of_softmax.dir .. "/baseline.c"))
+
 t.test("inputs whose answers are denormal are checked and not timed", function()
-  local s = evaluate.open(rows_of_softmax, device)
-  t.equal(s.steady.normal ~= nil, true)
-  t.equal(s.steady.spikes or s.steady.denormal, nil)
-  local out = s:evaluate(assert(core.system.read_file(rows_of_softmax.dir .. "/baseline.c")))
+  t.equal(softmax.steady.normal ~= nil, true)
+  t.equal(softmax.steady.spikes or softmax.steady.denormal, nil)
+  local out = softmax:evaluate(good_softmax)
   t.equal(out.verdict, "ok", out.reason)
   local kinds = {}
   for _, d in ipairs(out.inputs) do kinds[d.role .. " " .. d.distribution] = true end
@@ -346,15 +348,16 @@ void axpy(const float *x, float *y, int n)
 end)
 
 t.test("a verdict says that a check which might excuse the candidate could not be made", function()
-  local s = successor()
+  local s = successor(softmax)
   local real = s.device
   s.device = setmetatable({ buffers = function() return nil, "no memory is left" end },
     { __index = function(_, name) return function(_, ...) return real[name](real, ...) end end })
-  local out = s:evaluate("void axpy(const float *x, float *y, int n)\n"
-    .. "{ for (int i = 0; i < n; i++) y[i] = 1.00001f * (2 * x[i] + 1); }")
-  t.equal(out.verdict, "wrong")
-  t.contains(out.reason, "elements wrong")
-  t.contains(out.reason, "could not be had: no memory is left")
+  for _, c in ipairs { { "1.0001f", "elements wrong" }, { "1.000006f", "the RMS error" } } do
+    local out = s:evaluate((good_softmax:gsub("/= sum", "*= " .. c[1] .. " / sum")))
+    t.equal(out.verdict, "wrong")
+    t.contains(out.reason, c[2])
+    t.contains(out.reason, "could not be had: no memory is left")
+  end
 end)
 
 t.finish()
