@@ -126,12 +126,11 @@ static void admit(kb_http *h)
 /* Silence counts from the moment of connection; bytes sent break it. */
 static bool is_silent(struct transfer *t, int64_t now)
 {
-    curl_off_t connected = 0, sent = 0;
+    curl_off_t sent = 0;
     if (now < t->last_ns + t->r.idle_ns)
         return false;
-    t->curl->easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
     t->curl->easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-    bool moved = connected == 0 || sent != t->sent;
+    bool moved = !kb_http_connected(t) || sent != t->sent;
     t->sent = sent;
     if (moved)
         t->last_ns = now;

@@ -54,6 +54,9 @@ KB_STATUS kb_http_prepare(const struct kb_curl *curl,
                           struct transfer **out, const char **why);
 void kb_http_discard(struct transfer *t);
 
+/* Was the connection agreed on, TLS and all? */
+bool kb_http_connected(const struct transfer *t);
+
 /* Say in t's answer why it failed; the second, what libcurl ended it with,
  * nothing when that has been said. */
 void kb_http_fail(struct transfer *t, const char *failure, int64_t bound);

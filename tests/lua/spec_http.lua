@@ -42,7 +42,7 @@ local function refused(request, reason, code, ...)
   return out[4], took
 end
 
-local s = server.start [[
+local s = server.start([[
 on POST /plain
   head 200
   header Content-Type: application/json
@@ -140,6 +140,11 @@ on POST /drip
   chunked
   drip 20ms 1 "5\r\nhello\r\n5\r\nhello\r\n5\r\nhello\r\n5\r\nhello\r\n5\r\nhello\r\n5\r\nhello\r\n"
   stall
+on POST /trickle
+  head 200
+  chunked
+]] .. ('  drip 1ms 1 "' .. ("1\\r\\nx\\r\\n"):rep(30) .. '"\n'):rep(8) .. [[
+  stall
 on POST /huge
   head 200
   chunked
@@ -190,7 +195,7 @@ on CONNECT *
 on GET http*
   head 200
   body "through the proxy"
-]]
+]])
 
 t.test("headers are in lower case, and one that comes twice is joined by a comma", function()
   local r = ask({ url = s.url .. "/plain", body = "{}" })[1]
@@ -360,6 +365,21 @@ t.test("a slow drip is ended at total_ns though it is never silent", function()
                                total_ns = 300 * ms }, "total", "ETIME", "not done within 0.3 s")
   assert(took >= 0.3, took)
   assert(#part.body > 0 and #part.body < 30, #part.body)
+end)
+
+t.test("a transfer whose time is up is not said to have had no connection", function()
+  -- libcurl ends it up to a millisecond early, when bytes come then.
+  local outs = {}
+  inside(function(L)
+    local all = {}
+    for i = 1, 4 do
+      all[i] = L:spawn(function()
+        outs[i] = table.pack(L:http { url = s.url .. "/trickle", total_ns = second_ns })
+      end)
+    end
+    for _, h in ipairs(all) do while not h:done() do L:sleep(10 * ms) end end
+  end)
+  for _, out in ipairs(outs) do t.equal({ out[3], out[4].reason }, { "ETIME", "total" }, out[2]) end
 end)
 
 t.test("a connection that is not agreed on is given up at connect_ns", function()
