@@ -121,7 +121,7 @@ void kb_http_explain(struct transfer *t, CURLcode code)
     } else if (code == CURLE_OUT_OF_MEMORY) {           /* or a long line */
         kb_http_fail(t, t->bodied ? "memory" : "head", KB_HTTP_HEAD_BYTES);
     } else if (code == CURLE_OPERATION_TIMEDOUT) {
-        /* libcurl may be a millisecond early: the clock does not tell which. */
+        /* Not by the clock: libcurl may be a millisecond early. */
         bool late = kb_http_connected(t) || t->r.total_ns <= t->r.connect_ns;
         kb_http_fail(t, late ? "total" : "connect",
                      late ? t->r.total_ns : t->r.connect_ns);
