@@ -48,7 +48,7 @@ typedef struct cpu_program {
     bool timed;                         /* the launch under way */
     int stat_fd;                        /* /proc/PID/stat, or -1 */
     int64_t settled_ns;                 /* processor_ns after the last launch */
-    int64_t began_ns, patience_ns;      /* processor_ns at the gate; timeout */
+    int64_t patience_ns;                /* of the last wait for its process */
     struct kb_perf perf;
     uint64_t counted[KB_PERF_EVENTS];
 } cpu_program;
@@ -175,13 +175,37 @@ static kb_status judge_end(cpu_program *p, int wstatus)
                      "returned", code);
 }
 
-/* At a deadline: has the kernel had less than half of the time, because others
- * had the processor? Then it gets as long again, four times at most. */
-static bool starved(const cpu_program *p, const _Atomic uint32_t *word,
-                    int *again)
+static int open_stat(pid_t pid)
 {
-    return word == &p->wire->done && p->booked && (*again)++ < 4
-        && processor_ns(p->pid) - p->began_ns < *again * p->patience_ns / 2;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Has a process, of /proc/PID/stat, nothing to do, as between two launches? False
+ * where it runs, or would if the system let it; true when /proc does not say.
+ * Fields: number, (name), state, see proc(5). */
+static bool asleep(int stat_fd)
+{
+    char text[128];
+    ssize_t n = pread(stat_fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return true;
+    text[n] = '\0';
+    const char *end = strrchr(text, ')');
+    return !end || !end[1] || !end[2] || !strchr("RDTt", end[2]);
+}
+
+/* At a deadline: is the process at work, and has it had less than half of the
+ * time, because others had the processor? Then it gets as long again, four times
+ * at most. had_ns: its processor_ns when the wait began. */
+static bool starved(const cpu_program *p, pid_t pid, int64_t had_ns, int *again)
+{
+    int fd = open_stat(pid);
+    bool at_work = !asleep(fd);
+    kb_io_close(&fd);
+    return at_work && (*again)++ < 4
+        && processor_ns(pid) - had_ns < *again * p->patience_ns / 2;
 }
 
 static void relax(void)
@@ -207,12 +231,14 @@ static void rest(const cpu_program *p, int64_t waited_ns)
  * short sample is seen as it comes. Later it looks every now and then, because a
  * spinning parent heats the machine and a long sample's share of the delay is
  * small. With one processor for both, whoever spins keeps the other from
- * working. */
+ * working. ended_ns: NULL, or when that was. */
 static kb_status await(cpu_program *p, pid_t *pid, _Atomic uint32_t *word,
-                       uint32_t value, int64_t deadline_ns, int64_t *at_ns)
+                       uint32_t value, int64_t patience_ns, int64_t *ended_ns)
 {
     int again = 0;
     int64_t now_ns = kb_clock_now_ns(), begun_ns = now_ns;
+    int64_t had_ns = processor_ns(*pid), deadline_ns = now_ns + patience_ns;
+    p->patience_ns = patience_ns;
     for (unsigned spins = 1; atomic_load(word) != value; spins++) {
         relax();
         if (spins % SPINS && !p->shared)
@@ -223,47 +249,44 @@ static kb_status await(cpu_program *p, pid_t *pid, _Atomic uint32_t *word,
             return judge_end(p, wstatus);
         }
         now_ns = kb_clock_now_ns();
-        if (now_ns > deadline_ns && starved(p, word, &again)) {
-            deadline_ns += p->patience_ns;
+        if (now_ns > deadline_ns && starved(p, *pid, had_ns, &again)) {
+            deadline_ns += patience_ns;
         } else if (now_ns > deadline_ns) {
             kb_process_kill(*pid, false);
             *pid = 0;
             p->over = true;
             return kb_refuse(p->head.why, sizeof p->head.why, KB_ETIME,
-                             "did not return in time");
+                             "did not %s in time",
+                             word == &p->wire->done ? "return" : "begin");
         }
         rest(p, now_ns - begun_ns);
     }
-    *at_ns = kb_clock_now_ns();
+    if (ended_ns)
+        *ended_ns = kb_clock_now_ns();
     return KB_OK;
-}
-
-/* Is the process asleep, as it is between two launches? True when /proc does
- * not say. Fields of /proc/PID/stat: number, (name), state, see proc(5). */
-static bool asleep(const cpu_program *p)
-{
-    char text[128];
-    ssize_t n = pread(p->stat_fd, text, sizeof text - 1, 0);
-    if (n <= 0)
-        return true;
-    text[n] = '\0';
-    const char *end = strrchr(text, ')');
-    return !end || !end[1] || end[2] != 'R';
 }
 
 /* Processor time since the last look, the kernel's process asleep both times.
  * Linux books it when a process stops running or a tick comes, not while it
  * runs: read sooner, it would lack some milliseconds, and the next sample would
  * have them. A kernel that has said it is done and goes on is waited for too,
- * and what it uses is its sample's. */
-static int64_t settle(cpu_program *p)
+ * and what it uses is its sample's. A process is called asleep a moment before it
+ * leaves its processor, and only then is its time booked: where less is booked
+ * than has passed since begun_ns, it is read again, once, or until there is any. */
+static int64_t settle(cpu_program *p, int64_t begun_ns)
 {
-    int64_t begun_ns = kb_clock_now_ns(), now_ns = begun_ns;
-    while (!asleep(p) && now_ns - begun_ns < p->patience_ns) {
-        rest(p, now_ns - begun_ns);
+    int64_t now_ns = kb_clock_now_ns(), asked_ns = now_ns;
+    while (!asleep(p->stat_fd) && now_ns - asked_ns < p->patience_ns) {
+        rest(p, now_ns - asked_ns);
         now_ns = kb_clock_now_ns();
     }
+    int64_t passed_ns = now_ns - begun_ns;
     int64_t used_ns = processor_ns(p->pid) - p->settled_ns;
+    for (int naps = 0; used_ns < passed_ns - passed_ns / 8 - wake_cost_ns
+                       && naps < (used_ns > 0 || !p->booked ? 1 : 50); naps++) {
+        nanosleep(&late, NULL);
+        used_ns = processor_ns(p->pid) - p->settled_ns;
+    }
     p->settled_ns += used_ns;
     return used_ns;
 }
@@ -272,11 +295,10 @@ static int64_t settle(cpu_program *p)
  * it only if it is our child and in that process's group. */
 static kb_status take_copy(cpu_program *p)
 {
-    int64_t at_ns;
     int wstatus;
     p->asked = false;
     kb_status st = await(p, &p->loader, &p->post->copied, p->copies,
-                         kb_clock_now_ns() + wake_timeout_ns, &at_ns);
+                         wake_timeout_ns, NULL);
     if (st)
         return st;
     pid_t pid = atomic_load(&p->post->pid);
@@ -329,19 +351,15 @@ static void ask_for_copy(cpu_program *p, bool confined)
 /* The copy is asleep, and has made its preparations. */
 static kb_status meet_copy(cpu_program *p)
 {
-    char stat[64];
-    int64_t at_ns;
     kb_status st = take_copy(p);
     wake(&p->wire->filled, 1);
-    KB_THEN(st, await(p, &p->pid, &p->wire->prepared, 1,
-                      kb_clock_now_ns() + wake_timeout_ns, &at_ns));
+    KB_THEN(st, await(p, &p->pid, &p->wire->prepared, 1, wake_timeout_ns,
+                      NULL));
     if (st)
         return st;
-    snprintf(stat, sizeof stat, "/proc/%d/stat", (int)p->pid);
-    p->stat_fd = open(stat, O_RDONLY | O_CLOEXEC);
+    p->stat_fd = open_stat(p->pid);
     p->settled_ns = 0;
-    p->patience_ns = wake_timeout_ns;
-    p->booked = settle(p) > 0;
+    p->booked = settle(p, kb_clock_now_ns()) > 0;
     return KB_OK;
 }
 
@@ -368,28 +386,16 @@ static kb_status launch(kb_program *base, uint64_t iterations,
     write_job(p, iterations);
     p->timed = elapsed_ns != NULL;
     uint32_t number = ++p->launches;
-    int64_t end_ns = 0, start_ns = kb_clock_now_ns();
     wake(&p->wire->wake, number);
-    st = await(p, &p->pid, &p->wire->ready, number,
-               start_ns + wake_timeout_ns, &end_ns);
+    st = await(p, &p->pid, &p->wire->ready, number, wake_timeout_ns, NULL);
     if (st)
         return st;
-    p->began_ns = p->settled_ns;
-    p->patience_ns = timeout_ns;
-    start_ns = kb_clock_now_ns();
+    int64_t end_ns = 0, start_ns = kb_clock_now_ns();
     wake(&p->wire->go, number);
-    st = await(p, &p->pid, &p->wire->done, number, start_ns + timeout_ns,
-               &end_ns);
+    st = await(p, &p->pid, &p->wire->done, number, timeout_ns, &end_ns);
     if (st)
         return st;
-    int64_t passed_ns = end_ns - start_ns;
-    int64_t used_ns = settle(p);
-    /* A process is called asleep a moment before it leaves its processor, and
-     * only then is its time booked. */
-    if (used_ns < passed_ns - passed_ns / 8 - wake_cost_ns) {
-        nanosleep(&late, NULL);
-        used_ns += settle(p);
-    }
+    int64_t passed_ns = end_ns - start_ns, used_ns = settle(p, start_ns);
     if (p->once)
         (void)kill(p->pid, SIGKILL);    /* it is reaped before the next is made */
     if (!elapsed_ns)
@@ -458,14 +464,12 @@ static kb_status start(kb_program *base, const kb_object *o, kb_buffers *b,
 {
     int wire_fd = -1, post_fd = -1;
     char copy[sizeof (cpu_object){ 0 }.path];
-    int64_t at_ns;
     cpu_device *d = (cpu_device *)base->device;
     cpu_program *p = (cpu_program *)base;
     for (size_t i = 0; i < KB_PERF_EVENTS; i++)
         p->perf.fd[i] = -1;
     p->buffers = (cpu_buffers *)b;
     p->stat_fd = -1;
-    p->patience_ns = load_timeout_ns;
     if (plan)
         return KB_EINVAL;
     kb_status st = map_pages(p, &wire_fd, &post_fd);
@@ -475,8 +479,8 @@ static kb_status start(kb_program *base, const kb_object *o, kb_buffers *b,
         write_job(p, 0);
         st = spawn(d, copy, p, wire_fd, post_fd);
         p->group = p->loader;
-        KB_THEN(st, await(p, &p->loader, &p->post->loaded, 1,
-                          kb_clock_now_ns() + load_timeout_ns, &at_ns));
+        KB_THEN(st, await(p, &p->loader, &p->post->loaded, 1, load_timeout_ns,
+                          NULL));
         unlink(copy);
     }
     kb_io_close(&wire_fd);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -1396,16 +1397,34 @@ static const char early[] =
     "      && *(int *)frame[i + 2] == n) {"
     "    unsigned *page = (unsigned *)((unsigned long)frame[i + 2] & -4096l);"
     "    page[3] = page[2]; break; }"
-    "for (volatile int i = 0; i < 4000000; i++) ;" LOOP "}";
+    "for (volatile int i = 0; i < 400000; i++) ;" LOOP "}";
+
+/* Has the kernels' processor until it is killed, or its parent ends. */
+static pid_t spinner(void)
+{
+    int cpu;
+    cpu_set_t its;
+    ck_assert_int_eq(sscanf(device->info.name, "cpu:%d", &cpu), 1);
+    CPU_ZERO(&its);
+    CPU_SET((size_t)cpu, &its);
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sched_setaffinity(0, sizeof its, &its);
+    for (;;)
+        ;
+}
 
 START_TEST(work_after_the_word_done_is_counted)
 {
+    pid_t busy = spinner();
     kb_object *o = build_axpy(early);
     kb_buffers *b = axpy_buffers(1000, 1);
     kb_program *p = load(o, b);
     (void)p->ops->launch(p, 1, second, NULL);
     pid_t pid = child(true);
-    for (int i = 0; i < 8 && pid > 0; i++) {
+    for (int i = 0; i < 1000 && pid > 0; i++) {
         int64_t ns = 0, before = processor_ns(pid);
         ck_assert_int_eq(p->ops->launch(p, 1, second, &ns), KB_OK);
         while (i == 0 && processor_ns(pid) - before < ms / 10)
@@ -1413,6 +1432,8 @@ START_TEST(work_after_the_word_done_is_counted)
         if (i > 0)
             ck_assert_int_gt(ns, ms / 10);
     }
+    kill(busy, SIGKILL);
+    waitpid(busy, NULL, 0);
     kb_program_stop(p);
     kb_buffers_free(b);
     kb_object_free(o);
