@@ -182,9 +182,9 @@ static int open_stat(pid_t pid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Has a process, of /proc/PID/stat, nothing to do, as between two launches? False
- * where it runs, or would if the system let it; true when /proc does not say.
- * Fields: number, (name), state, see proc(5). */
+/* Is the process whose /proc/PID/stat this is asleep, as it is between two
+ * launches? Not while it runs, waits for a processor or is stopped. True when
+ * /proc does not say. Fields: number, (name), state, see proc(5). */
 static bool asleep(int stat_fd)
 {
     char text[128];
@@ -231,7 +231,7 @@ static void rest(const cpu_program *p, int64_t waited_ns)
  * short sample is seen as it comes. Later it looks every now and then, because a
  * spinning parent heats the machine and a long sample's share of the delay is
  * small. With one processor for both, whoever spins keeps the other from
- * working. ended_ns: NULL, or when that was. */
+ * working. ended_ns, which may be NULL: when the word was seen. */
 static kb_status await(cpu_program *p, pid_t *pid, _Atomic uint32_t *word,
                        uint32_t value, int64_t patience_ns, int64_t *ended_ns)
 {
@@ -271,8 +271,8 @@ static kb_status await(cpu_program *p, pid_t *pid, _Atomic uint32_t *word,
  * runs: read sooner, it would lack some milliseconds, and the next sample would
  * have them. A kernel that has said it is done and goes on is waited for too,
  * and what it uses is its sample's. A process is called asleep a moment before it
- * leaves its processor, and only then is its time booked: where less is booked
- * than has passed since begun_ns, it is read again, once, or until there is any. */
+ * leaves its processor, and only then is its time booked: if less is booked than
+ * has passed since begun_ns, it is read once more; if nothing is, fifty times. */
 static int64_t settle(cpu_program *p, int64_t begun_ns)
 {
     int64_t now_ns = kb_clock_now_ns(), asked_ns = now_ns;

@@ -1399,7 +1399,8 @@ static const char early[] =
     "    page[3] = page[2]; break; }"
     "for (volatile int i = 0; i < 400000; i++) ;" LOOP "}";
 
-/* Has the kernels' processor until it is killed, or its parent ends. */
+/* A process that spins on the kernels' processor until it is killed or its parent
+ * ends. */
 static pid_t spinner(void)
 {
     int cpu;

@@ -1,5 +1,5 @@
--- A kernel's process that others keep from the processor is waited for longer than one that has
--- had it, also before it runs the kernel.
+-- A kernel's process that is kept from its processor before a launch is waited for longer than
+-- one that sleeps or works.
 package.path = "tests/lib/?.lua;" .. package.path
 local t = require "harness"
 local core = require "kernelband.core"
